@@ -1,0 +1,43 @@
+"""How functions are compiled: `@compiled` is numba's `njit`, without the GIL and with a cache that is never stale.
+
+numba's own cache notices only changes of the file a function stands in. Machine code that inlined a function of
+another file would be loaded after that file changed, and an edited constant then reads memory it does not own.
+Here the cache is bound to all sources of the function's folder. Where no cache can be written (a read-only
+installation without a home), functions are compiled in each process.
+"""
+
+import hashlib
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import ParamSpec, TypeVar, cast
+
+from numba import config, njit
+
+Arguments = ParamSpec("Arguments")
+Output = TypeVar("Output")
+
+
+def compiled(function: Callable[Arguments, Output]) -> Callable[Arguments, Output]:
+    """Compile a function to machine code on first use; leave it as it is where the JIT is switched off."""
+    if config.DISABLE_JIT:
+        return function
+    dispatcher = njit(nogil=True)(function)
+    try:
+        dispatcher.enable_caching()
+        dispatcher._cache._cache_file._source_stamp = _sources(Path(function.__code__.co_filename).parent)
+    except (
+        RuntimeError,
+        AttributeError,
+    ):  # nowhere to write, or another numba: no cache at all is always right
+        dispatcher = njit(nogil=True)(function)
+    return cast(Callable[Arguments, Output], dispatcher)
+
+
+@lru_cache
+def _sources(folder: Path) -> str:
+    """Return a digest of all Python sources in a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
