@@ -10,9 +10,12 @@ import hashlib
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
-from numba import config, njit
+import numba
+
+JIT: bool = not cast(Any, numba.config).DISABLE_JIT
+"""False under `NUMBA_DISABLE_JIT=1`: kernels are then ordinary Python functions, for coverage and debuggers."""
 
 Arguments = ParamSpec("Arguments")
 Output = TypeVar("Output")
@@ -20,9 +23,9 @@ Output = TypeVar("Output")
 
 def compiled(function: Callable[Arguments, Output]) -> Callable[Arguments, Output]:
     """Compile a function to machine code on first use; leave it as it is where the JIT is switched off."""
-    if config.DISABLE_JIT:
+    if not JIT:
         return function
-    dispatcher = njit(nogil=True)(function)
+    dispatcher: Any = numba.njit(nogil=True)(function)
     try:
         dispatcher.enable_caching()
         dispatcher._cache._cache_file._source_stamp = _sources(Path(function.__code__.co_filename).parent)
@@ -30,7 +33,7 @@ def compiled(function: Callable[Arguments, Output]) -> Callable[Arguments, Outpu
         RuntimeError,
         AttributeError,
     ):  # nowhere to write, or another numba: no cache at all is always right
-        dispatcher = njit(nogil=True)(function)
+        dispatcher = numba.njit(nogil=True)(function)
     return cast(Callable[Arguments, Output], dispatcher)
 
 

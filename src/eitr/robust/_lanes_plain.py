@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 def load(array: Floats, row: int) -> Floats:
     """Read one row of a (rows, LANES) array."""
-    return array[row].copy()
+    return np.array(array[row])
 
 
 def store(array: Floats, row: int, value: Floats) -> None:

@@ -38,15 +38,15 @@ _mask = _Mask()
 
 
 @register_model(_Lanes)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, frontend: Any) -> None:
-        super().__init__(manager, frontend, _VECTOR)
+        super().__init__(manager, frontend, _VECTOR)  # type: ignore[no-untyped-call]
 
 
 @register_model(_Mask)
-class _MaskModel(models.PrimitiveModel):  # type: ignore[misc]
+class _MaskModel(models.PrimitiveModel):
     def __init__(self, manager: Any, frontend: Any) -> None:
-        super().__init__(manager, frontend, _BITS)
+        super().__init__(manager, frontend, _BITS)  # type: ignore[no-untyped-call]
 
 
 def _row_pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -110,7 +110,9 @@ def _library(name: str) -> Callable[..., Any]:
 
     def emit(builder: Any, *args: Any) -> Any:
         kind = ir.FunctionType(_VECTOR, [_VECTOR] * len(args))
-        function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{LANES}f64")
+        function: Any = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
+            builder.module, kind, f"llvm.{name}.v{LANES}f64"
+        )
         return builder.call(function, args, fastmath=("nnan", "nsz"))
 
     return emit

@@ -45,12 +45,10 @@ class Detection:
     @property
     def negative(self) -> NDArray[np.int64]:
         """N_i: rejected parameters of each client."""
-        return self.accepted.shape[1] - self.positive
+        return np.asarray(self.accepted.shape[1] - self.positive)
 
 
-def detect(
-    updates: Updates, order: Order, *, varpi: float, delta: float, lambda_: float, rescale: str
-) -> Detection:
+def detect(updates: Updates, order: Order, *, varpi: float, delta: float, lambda_: float, rescale: str) -> Detection:
     """Judge every parameter of every client.
 
     `order` lists the rows by client id: it settles ties, so that the result does not depend on who came first.

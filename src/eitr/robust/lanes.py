@@ -4,71 +4,33 @@ A kernel is written once, in terms of these functions on rows of (rows, LANES) a
 SIMD registers; with the JIT off (`NUMBA_DISABLE_JIT=1`) it is a NumPy array and the kernel an ordinary function.
 """
 
+from importlib import import_module
+from typing import Any
+
 import numpy as np
-from numba import config
 from numpy.typing import NDArray
 
-if config.DISABLE_JIT:
-    from eitr.robust._lanes_plain import (
-        LANES,
-        absolute,
-        add,
-        both,
-        divide,
-        either,
-        equal,
-        less,
-        less_equal,
-        load,
-        maximum,
-        minimum,
-        multiply,
-        splat,
-        store,
-        subtract,
-        where,
-    )
-else:
-    from eitr.robust._lanes_simd import (
-        LANES,
-        absolute,
-        add,
-        both,
-        divide,
-        either,
-        equal,
-        less,
-        less_equal,
-        load,
-        maximum,
-        minimum,
-        multiply,
-        splat,
-        store,
-        subtract,
-        where,
-    )
+from eitr.compiled import JIT
 
-__all__ = [
-    "LANES",
-    "absolute",
-    "add",
-    "aligned_rows",
-    "both",
-    "divide",
-    "either",
-    "equal",
-    "less",
-    "less_equal",
-    "load",
-    "maximum",
-    "minimum",
-    "multiply",
-    "splat",
-    "store",
-    "subtract",
-    "where",
-]
+_lanes: Any = import_module("eitr.robust._lanes_simd" if JIT else "eitr.robust._lanes_plain")
+
+LANES: int = _lanes.LANES
+absolute = _lanes.absolute
+add = _lanes.add
+both = _lanes.both
+divide = _lanes.divide
+either = _lanes.either
+equal = _lanes.equal
+less = _lanes.less
+less_equal = _lanes.less_equal
+load = _lanes.load
+maximum = _lanes.maximum
+minimum = _lanes.minimum
+multiply = _lanes.multiply
+splat = _lanes.splat
+store = _lanes.store
+subtract = _lanes.subtract
+where = _lanes.where
 
 _CACHE_LINE = 64
 

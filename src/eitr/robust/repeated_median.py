@@ -332,7 +332,7 @@ def _interpolate(size: int, lane: int, work: SlopeWorkspace) -> float:
         if work.split[1, lane] > left:
             left, first = work.split[1, lane], outer_high
     share = (aim - first + 0.5) / (last - first + 1.0)
-    return left + (right - left) * min(max(share, 0.03), 0.97)
+    return float(left + (right - left) * min(max(share, 0.03), 0.97))
 
 
 @compiled
