@@ -1,0 +1,55 @@
+"""Writing a file so that a reader, and a crash, sees either the old content or the new, never a part."""
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from eitr.errors import InputError
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace the content of `path` by `data`, or leave it as it was and raise InputError.
+
+    The data goes to a temporary file in the same directory, down to the disk, and only then takes the name. A
+    link is followed, so that it stays a link; an existing file keeps its permissions.
+    """
+    try:
+        _replace(Path(os.path.realpath(path)), data)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _replace(target: Path, data: bytes) -> None:
+    """Write beside the target and rename; whatever happens, no temporary file stays."""
+    if target.exists() and not target.is_file():
+        # Renaming over a device such as /dev/full would replace the device itself.
+        raise OSError("not a regular file")
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    try:
+        _write_to_disk(temporary, data)
+        if target.exists():
+            temporary.chmod(target.stat().st_mode & 0o7777)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_directory(target.parent)
+
+
+def _write_to_disk(path: Path, data: bytes) -> None:
+    """Create a file that must not be there yet, and return only when its content is on the disk."""
+    with path.open("xb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make the new name durable where the system can; the content is in place either way."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

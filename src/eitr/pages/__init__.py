@@ -1,0 +1,9 @@
+"""From a web page to the vector a model reads: extract, split into tokens, weigh."""
+
+from eitr.pages.extract import extract
+from eitr.pages.page import Page
+from eitr.pages.sparse import SparseRows
+from eitr.pages.tokens import tokens
+from eitr.pages.vocabulary import Vocabulary
+
+__all__ = ["Page", "SparseRows", "Vocabulary", "extract", "tokens"]

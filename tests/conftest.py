@@ -1,0 +1,16 @@
+"""What tests of every part share."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data, which is not part of the project; without it the test is skipped."""
+    named = os.environ.get("EITR_DATA")
+    folder = Path(named) if named else Path(__file__).parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}; set EITR_DATA to the folder that holds it")
+    return folder
