@@ -3,25 +3,43 @@
 import contextlib
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from eitr.errors import InputError
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace the content of `path` by `data`, or leave it as it was and raise InputError.
+    """Replace the content of `path` by `data`, or leave it as it was and raise InputError."""
+    write_together({path: data})
 
-    The data goes to a temporary file in the same directory, down to the disk, and only then takes the name. A
-    link is followed, so that it stays a link; an existing file keeps its permissions.
+
+def write_together(files: Mapping[Path, bytes]) -> None:
+    """Replace the contents of several files, or leave all as they were and raise InputError.
+
+    The data goes to temporary files in the same directories, down to the disk; only when all are there do they take
+    their names, in the given order. A link is followed, so that it stays a link; an existing file keeps its permissions.
     """
+    prepared: list[tuple[Path, Path]] = []
     try:
-        _replace(Path(os.path.realpath(path)), data)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+        for path, data in files.items():
+            try:
+                prepared.append(_prepared(Path(os.path.realpath(path)), data))
+            except OSError as error:
+                raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+        for temporary, target in prepared:
+            try:
+                temporary.replace(target)
+            except OSError as error:
+                raise InputError(f"cannot write {target}: {error.strerror or error}") from error
+            _sync_directory(target.parent)
+    finally:
+        for temporary, _ in prepared:
+            temporary.unlink(missing_ok=True)
 
 
-def _replace(target: Path, data: bytes) -> None:
-    """Write beside the target and rename; whatever happens, no temporary file stays."""
+def _prepared(target: Path, data: bytes) -> tuple[Path, Path]:
+    """Write the data beside the target; return where, and the target. On failure no temporary file stays."""
     if target.exists() and not target.is_file():
         # Renaming over a device such as /dev/full would replace the device itself.
         raise OSError("not a regular file")
@@ -30,11 +48,10 @@ def _replace(target: Path, data: bytes) -> None:
         _write_to_disk(temporary, data)
         if target.exists():
             temporary.chmod(target.stat().st_mode & 0o7777)
-        temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_directory(target.parent)
+    return temporary, target
 
 
 def _write_to_disk(path: Path, data: bytes) -> None:

@@ -1,4 +1,9 @@
-"""Step 11: the weighted mean of the rectified values, never outside their range."""
+"""Step 11: weighted means over the clients, parameter by parameter.
+
+Every mean is computed around one value m of its column and clamped to the smallest and the largest value that went in:
+equal values give that value exactly, and no rounding leads outside the range that was sent. Sums run in float64 in the
+order of the clients, so that it does not matter who came first.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,39 +18,50 @@ _BLOCK = 512
 
 
 def combine(detection: Detection, order: Order, weights: NDArray[np.float64]) -> Updates:
-    """Return w_n = m + sum_i weight_i (W'_i - m) / sum_i weight_i, clamped to the smallest and the largest W'.
+    """Return w_n = m + sum_i weight_i (W'_i - m) / sum_i weight_i.
 
     W' is the rectified value: the clipped one where it was accepted, the column's median m where it was not.
-    Written around m, equal values give that value exactly.
     """
-    model = np.empty(detection.values.shape[1], dtype=detection.values.dtype)
+    return _mean(detection.values, order, weights, detection.median, detection.reach, detection.accepted)
+
+
+def weighted_mean(values: Updates, order: Order, weights: NDArray[np.float64]) -> Updates:
+    """Return sum_i weight_i w_i / sum_i weight_i.
+
+    >>> updates = np.array([[1.0, 5.0], [3.0, 5.0]], dtype=np.float32)
+    >>> weighted_mean(updates, np.arange(2), np.array([3.0, 1.0])).tolist()
+    [1.5, 5.0]
+    """
+    everything = np.broadcast_to(np.True_, values.shape)  # takes no memory
+    return _mean(values, order, weights, values[order[0]].astype(np.float64), np.inf, everything)
+
+
+def _mean(
+    values: Updates,
+    order: Order,
+    weights: NDArray[np.float64],
+    origin: NDArray[np.float64],
+    reach: float,
+    accepted: NDArray[np.bool_],
+) -> Updates:
+    model = np.empty(values.shape[1], dtype=values.dtype)
     share = weights / weights.sum()
 
     def work(first: int, last: int) -> None:
-        _combine_range(
-            detection.values,
-            order,
-            detection.accepted,
-            detection.median,
-            detection.reach,
-            share,
-            first,
-            last,
-            model,
-        )
+        _mean_range(values, order, share, origin, reach, accepted, first, last, model)
 
     over_ranges(work, model.shape[0], step=_BLOCK)
     return model
 
 
 @compiled
-def _combine_range(
+def _mean_range(
     values: Updates,
     order: Order,
-    accepted: NDArray[np.bool_],
-    median: NDArray[np.float64],
-    reach: float,
     share: NDArray[np.float64],
+    origin: NDArray[np.float64],
+    reach: float,
+    accepted: NDArray[np.bool_],
     first: int,
     last: int,
     model: Updates,
@@ -55,7 +71,7 @@ def _combine_range(
     highest = np.empty(_BLOCK)
     for start in range(first, last, _BLOCK):
         width = min(_BLOCK, last - start)
-        middle = median[start : start + width]
+        middle = origin[start : start + width]
         total[:] = 0.0
         lowest[:] = np.inf
         highest[:] = -np.inf
@@ -65,9 +81,9 @@ def _combine_range(
             mine = values[row, start : start + width]
             kept = accepted[row, start : start + width]
             for n in range(width):
-                offset = min(max(np.float64(mine[n]) - middle[n], -reach), reach) if kept[n] else 0.0
-                total[n] += weight * offset
-                lowest[n] = min(lowest[n], middle[n] + offset)
-                highest[n] = max(highest[n], middle[n] + offset)
+                value = min(max(np.float64(mine[n]), middle[n] - reach), middle[n] + reach) if kept[n] else middle[n]
+                total[n] += weight * (value - middle[n])
+                lowest[n] = min(lowest[n], value)
+                highest[n] = max(highest[n], value)
         for n in range(width):
             model[start + n] = min(max(middle[n] + total[n], lowest[n]), highest[n])

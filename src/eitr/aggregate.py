@@ -1,0 +1,123 @@
+"""One round from files to files: what `eitr aggregate` does."""
+
+import io
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eitr.aggregation.interface import Result, Round
+from eitr.aggregation.registry import make_rule, rule_class
+from eitr.aggregation.settings import parse_settings
+from eitr.atomic import write_together
+from eitr.container import read_limited
+from eitr.errors import InputError
+from eitr.state import load_state, state_bytes
+
+TEXT_LIMIT = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Which files go in, which come out."""
+
+    rule: str
+    updates: Path
+    out: Path
+    report: Path
+    clients: Path | None = None
+    counts: Path | None = None
+    base: Path | None = None
+    root: Path | None = None
+    state: Path | None = None
+    settings: tuple[str, ...] = ()
+    index: int = 0
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Aggregate; write parameters, report and state together or not at all; return the report."""
+    rule = make_rule(job.rule, **parse_settings(rule_class(job.rule), job.settings))
+    outputs = [path.resolve() for path in (job.out, job.report, job.state) if path is not None]
+    if len(set(outputs)) < len(outputs):
+        raise InputError("the parameters, the report and the state need different files")
+    state = load_state(job.state, rule.name) if job.state and job.state.exists() else rule.init()
+    updates = _array(job.updates)
+    round = Round(
+        base=_array(job.base) if job.base else None,
+        updates=updates,
+        ids=_lines(job.clients) if job.clients else _row_numbers(updates),
+        index=job.index,
+        counts=_numbers(job.counts) if job.counts else None,
+        root=_array(job.root) if job.root else None,
+    )
+    start = time.perf_counter()
+    state, result = rule.update(state, round)
+    seconds = time.perf_counter() - start
+    report = _report(rule.name, seconds, round, result)
+    files = {job.out: _npy(result.model), job.report: json.dumps(report, indent=2).encode() + b"\n"}
+    if job.state:
+        files[job.state] = state_bytes(state)  # last: should the machine stop in between, the round can be run again
+    write_together(files)
+    return report
+
+
+def _report(rule: str, seconds: float, round: Round, result: Result) -> dict[str, Any]:
+    columns = {
+        "weight": result.weights,
+        "positive": result.positive,
+        "negative": result.negative,
+        "reputation": result.reputation,
+    }
+    clients = [
+        {"id": client, **{name: None if column is None else column[row].item() for name, column in columns.items()}}
+        for row, client in enumerate(round.ids)
+    ]
+    return {"rule": rule, "seconds": seconds, "clients": clients, "notes": dict(result.notes)}
+
+
+def _array(path: Path) -> NDArray[Any]:
+    """Read a .npy file; it can hold numbers only, and what its header promises must be there."""
+    try:
+        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a whole .npy file of numbers"
+        raise InputError(f"{path}: {reason}") from error
+    if not isinstance(mapped, np.memmap):
+        raise InputError(f"{path}: not a .npy file")
+    return np.array(mapped)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return read_limited(path, TEXT_LIMIT).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a text in UTF-8") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _numbers(path: Path) -> NDArray[np.float64]:
+    numbers = []
+    for number, line in enumerate(_lines(path), 1):
+        try:
+            numbers.append(float(line))
+        except ValueError:
+            raise InputError(f"{path}: line {number} is not a number: {line[:40]!r}") from None
+    return np.array(numbers)
+
+
+def _row_numbers(updates: NDArray[Any]) -> list[str]:
+    """Name clients by their row, padded with zeros so that they sort as numbers do."""
+    rows = updates.shape[0] if updates.ndim else 0
+    width = len(str(max(rows - 1, 0)))
+    return [str(row).zfill(width) for row in range(rows)]
+
+
+def _npy(array: NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()

@@ -1,0 +1,196 @@
+"""What every rule has: a round goes in, a result and a new state come out. Nothing is changed in place.
+
+    rule.init() -> state
+    rule.update(state, round) -> (state, result)
+
+A rule is a small frozen dataclass: its fields are its settings. To write one, subclass `Rule` in a file of its own,
+implement `_aggregate`, and add it to `registry.py`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eitr.aggregation.settings import check_settings, setting
+from eitr.errors import InputError
+from eitr.robust.tiles import Updates
+from eitr.state import State
+
+Floats = NDArray[np.float64]
+Scorer = Callable[[Updates], Floats]
+"""Given candidate parameter vectors (candidates, parameters), the loss per class on trusted pages."""
+
+LARGEST = 1e6
+"""Parameters beyond this magnitude are refused: no honest training gets there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The updates of one round, checked. A bad one is an `InputError` that names the client."""
+
+    base: NDArray[Any] | None
+    """(parameters,): the global parameters that the clients started from. Some rules do without."""
+    updates: Updates
+    """(clients, parameters): float32 or float64. Parameters, not gradients."""
+    ids: Sequence[str]
+    index: int = 0
+    """The number of the round."""
+    counts: NDArray[Any] | None = None
+    """(clients,): claimed numbers of samples."""
+    root: NDArray[Any] | None = None
+    """(parameters,): parameters trained on trusted data."""
+    scorer: Scorer | None = None
+    order: NDArray[np.int64] = field(init=False)
+    """Rows in the order of the client ids, sorted as strings: how every rule takes them."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "updates", _checked_updates(self.updates))
+        clients, parameters = self.updates.shape
+        object.__setattr__(self, "ids", _checked_ids(self.ids, clients))
+        order = np.array(sorted(range(clients), key=self.ids.__getitem__), dtype=np.int64)
+        object.__setattr__(self, "order", order)
+        for row, client in enumerate(self.ids):
+            _check_numbers(self.updates[row], f"client {client!r}")
+        for name in ("base", "root"):
+            vector = getattr(self, name)
+            if vector is not None:
+                _check_vector(vector, parameters, name)
+        if self.counts is not None:
+            object.__setattr__(self, "counts", _checked_counts(self.counts, self.ids))
+
+    def need(self, name: str, rule: str) -> NDArray[Any]:
+        """Return `base` or `root`, which `rule` cannot do without."""
+        vector = getattr(self, name)
+        if vector is None:
+            what = {"base": "the global parameters", "root": "parameters trained on trusted data"}[name]
+            raise InputError(f"the rule {rule!r} needs {what} ({name})")
+        return np.asarray(vector)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a rule says about a round. Arrays by client are in the order of the round's updates."""
+
+    model: Updates
+    """(parameters,): the new global parameters, of the type of the updates."""
+    weights: Floats | None = None
+    """(clients,): what each client's values counted for; they sum to 1."""
+    positive: NDArray[np.int64] | None = None
+    negative: NDArray[np.int64] | None = None
+    reputation: Floats | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """Anything else worth knowing, as JSON values."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(ABC):
+    """A way to combine updates. Settings are checked when a rule is made."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+
+    ramp: int = setting(0, "rounds until a new client has its full weight (0: at once)", least=0)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    def init(self) -> State:
+        """Return the state before the first round."""
+        return State(self.name)
+
+    def update(self, state: State, round: Round) -> tuple[State, Result]:
+        """Combine the updates of a round; return the state after it and the result."""
+        if state.rule != self.name:
+            raise InputError(f"this is the state of the rule {state.rule!r}, not of {self.name!r}")
+        return self._aggregate(state.joined(round.ids), round)
+
+    def refuse(self, state: State, client: str, parameters: int) -> State:
+        """Return the state after an update of `parameters` numbers was refused at the door.
+
+        Rules without a memory of behaviour forget it at once.
+        """
+        return state
+
+    @abstractmethod
+    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+        """Combine the updates; `state` already knows every client of the round and counts the round."""
+
+    def ramped(self, state: State, round: Round, weights: Floats) -> Floats:
+        """Return weights that sum to 1, those of newcomers reduced: times min(1, rounds so far / ramp).
+
+        The current round counts, so that a federation of newcomers only has equal shares, not none.
+        """
+        if self.ramp > 0:
+            weights = weights * np.minimum(1.0, state.rounds[state.rows(round.ids)] / self.ramp)
+        return np.asarray(weights / weights.sum())
+
+
+def uniform(round: Round) -> Floats:
+    """Return equal weights."""
+    return np.full(len(round.ids), 1.0 / len(round.ids))
+
+
+def remember(state: State, name: str, rows: NDArray[np.int64], values: NDArray[Any]) -> State:
+    """Return the state with `values` as the named rows of one of the rule's arrays; the array is made if need be."""
+    array = state.memory.get(name)
+    if array is None:
+        array = np.zeros((len(state.clients), *values.shape[1:]), dtype=values.dtype)
+    array = array.copy()
+    array[rows] = values
+    return replace(state, memory={**state.memory, name: array})
+
+
+def _checked_updates(updates: NDArray[Any]) -> Updates:
+    if updates.ndim != 2:
+        raise InputError(f"updates must be a table (clients, parameters), not of shape {updates.shape}")
+    if updates.dtype not in (np.float32, np.float64):
+        raise InputError(f"updates must be float32 or float64, not {updates.dtype}")
+    if updates.shape[0] == 0 or updates.shape[1] == 0:
+        raise InputError(f"there is nothing to aggregate: updates of shape {updates.shape}")
+    return np.ascontiguousarray(updates)
+
+
+def _checked_ids(ids: Sequence[str], clients: int) -> tuple[str, ...]:
+    if len(ids) != clients:
+        raise InputError(f"{len(ids)} client ids for {clients} updates")
+    seen: set[str] = set()
+    for client in ids:
+        if not isinstance(client, str) or not client:
+            raise InputError(f"a client id must be a non-empty string, not {client!r}")
+        if client in seen:
+            raise InputError(f"the client id {client!r} occurs twice")
+        seen.add(client)
+    return tuple(ids)
+
+
+def _check_numbers(values: NDArray[Any], owner: str) -> None:
+    # Two reductions and no temporary array; NaN comes out of both.
+    largest = max(values.max(), -values.min())
+    if np.isnan(largest):
+        raise InputError(f"{owner} sent a NaN")
+    if np.isinf(largest):
+        raise InputError(f"{owner} sent an infinity")
+    if largest > LARGEST:
+        raise InputError(f"{owner} sent a number of magnitude {largest:g}, above {LARGEST:g}")
+
+
+def _check_vector(vector: NDArray[Any], parameters: int, name: str) -> None:
+    if vector.shape != (parameters,):
+        raise InputError(f"{name} must hold {parameters} parameters like the updates, not {vector.shape}")
+    if vector.dtype not in (np.float32, np.float64):
+        raise InputError(f"{name} must be float32 or float64, not {vector.dtype}")
+    _check_numbers(vector, name)
+
+
+def _checked_counts(counts: NDArray[Any], ids: Sequence[str]) -> Floats:
+    numbers = np.asarray(counts, dtype=np.float64)
+    if numbers.shape != (len(ids),):
+        raise InputError(f"{numbers.size} sample counts for {len(ids)} clients")
+    for client, number in zip(ids, numbers, strict=True):
+        if not 0 <= number < np.inf:
+            raise InputError(f"client {client!r} claims {number:g} samples: a count is a number of at least 0")
+    return numbers

@@ -1,0 +1,112 @@
+"""Settings of rules: declared once, with their help and their bounds, checked, and read from `name=value`."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+from eitr.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a setting may be."""
+
+    help: str
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
+    choices: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """Say in words what is allowed."""
+        if self.choices:
+            return " or ".join(self.choices)
+        parts = [
+            f"{word} {bound:g}"
+            for word, bound in (
+                ("at least", self.least),
+                ("above", self.above),
+                ("at most", self.most),
+                ("below", self.below),
+            )
+            if math.isfinite(bound)
+        ]
+        return ", ".join(parts)
+
+
+def setting(default: Any, help: str, **bounds: Any) -> Any:
+    """Declare a setting of a rule: a dataclass field with its help text and bounds."""
+    return field(default=default, metadata={"bounds": Bounds(help=help, **bounds)})
+
+
+def settings_of(rule: Any) -> list[tuple[Field[Any], Bounds]]:
+    """Return the settings of a rule class or a rule, its own first, those common to all rules last."""
+    found = [(item, item.metadata["bounds"]) for item in fields(rule)]
+    return found[1:] + found[:1]
+
+
+def spelled(item: Field[Any]) -> str:
+    """Return the name people write: `lambda`, which Python reserves, is the field `lambda_`."""
+    return item.name.removesuffix("_")
+
+
+def check_settings(rule: Any) -> None:
+    """Refuse a rule with a setting outside its bounds."""
+    for item, bounds in settings_of(rule):
+        value = getattr(rule, item.name)
+        if not _allowed(value, item.default, bounds):
+            raise InputError(f"{rule.name}: {spelled(item)} must be {_expected(item.default, bounds)}, not {value!r}")
+
+
+def parse_settings(rule: Any, assignments: Iterable[str]) -> dict[str, Any]:
+    """Turn `name=value` texts into the settings of a rule class."""
+    known = {spelled(item): item for item, _ in settings_of(rule)}
+    parsed = {}
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        if not equals:
+            raise InputError(f"a setting is written name=value, not {assignment!r}")
+        if name not in known:
+            raise InputError(f"the rule {rule.name!r} has no setting {name!r}; it has: {', '.join(known)}")
+        parsed[known[name].name] = _parse(name, text, known[name].default)
+    return parsed
+
+
+def _parse(name: str, text: str, default: Any) -> Any:
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise InputError(f"{name} must be true or false, not {text!r}")
+        return text.lower() == "true"
+    if isinstance(default, str):
+        return text
+    try:
+        return type(default)(text)
+    except ValueError:
+        kind = "a whole number" if isinstance(default, int) else "a number"
+        raise InputError(f"{name} must be {kind}, not {text!r}") from None
+
+
+def _allowed(value: Any, default: Any, bounds: Bounds) -> bool:
+    if isinstance(default, bool):
+        return isinstance(value, bool)
+    if isinstance(default, str):
+        return value in bounds.choices
+    kinds = (int,) if isinstance(default, int) else (int, float)
+    return (
+        isinstance(value, kinds)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and bounds.least <= value <= bounds.most
+        and bounds.above < value < bounds.below
+    )
+
+
+def _expected(default: Any, bounds: Bounds) -> str:
+    if isinstance(default, bool):
+        return "true or false"
+    if isinstance(default, str):
+        return bounds.describe()
+    kind = "a whole number" if isinstance(default, int) else "a number"
+    return f"{kind}, {bounds.describe()}" if bounds.describe() else kind

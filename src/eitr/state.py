@@ -1,0 +1,135 @@
+"""What a rule remembers of its clients from round to round: a value, never changed in place, and a file.
+
+The file is safetensors: a JSON header (format, version, rule, client ids) and arrays, everything in it checked before
+it is used.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eitr.atomic import write_atomically
+from eitr.container import pack, read_limited, unpack
+from eitr.errors import InputError
+
+FORMAT = "eitr-state"
+VERSION = 1
+SIZE_LIMIT = 16 << 30
+"""Rules that remember whole vectors, such as FoolsGold, need a megabyte a client."""
+
+Array = NDArray[Any]
+
+
+def _no_rounds() -> NDArray[np.int64]:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The memory of a rule. Equal contents are equal states, whatever order clients joined in."""
+
+    rule: str
+    clients: tuple[str, ...] = ()
+    """Everybody ever seen, sorted."""
+    rounds: NDArray[np.int64] = field(default_factory=_no_rounds)
+    """(clients,): rounds each client took part in."""
+    memory: Mapping[str, Array] = field(default_factory=dict)
+    """The rule's own arrays, one row a client."""
+
+    def known(self, ids: Sequence[str]) -> "State":
+        """Return this state with rows for all of `ids`; rows of new clients are zero (NaN in float64 arrays)."""
+        new = sorted(set(ids) - set(self.clients))
+        if not new:
+            return self
+        clients = (*self.clients, *new)
+        order = sorted(range(len(clients)), key=clients.__getitem__)
+        return replace(
+            self,
+            clients=tuple(clients[row] for row in order),
+            rounds=_extended(self.rounds, len(new))[order],
+            memory={name: _extended(array, len(new))[order] for name, array in self.memory.items()},
+        )
+
+    def rows(self, ids: Sequence[str]) -> NDArray[np.int64]:
+        """Return the row of each client, all of them known."""
+        place = {client: row for row, client in enumerate(self.clients)}
+        return np.array([place[client] for client in ids], dtype=np.int64)
+
+    def joined(self, ids: Sequence[str]) -> "State":
+        """Return this state after a round in which `ids` took part."""
+        state = self.known(ids)
+        rounds = state.rounds.copy()
+        rounds[state.rows(ids)] += 1
+        return replace(state, rounds=rounds)
+
+    def with_memory(self, name: str, array: Array) -> "State":
+        """Return this state with one of the rule's arrays replaced."""
+        return replace(self, memory={**self.memory, name: array})
+
+    def without(self, client: str) -> "State":
+        """Return this state with everything about one client erased."""
+        keep = [row for row, other in enumerate(self.clients) if other != client]
+        return replace(
+            self,
+            clients=tuple(self.clients[row] for row in keep),
+            rounds=self.rounds[keep],
+            memory={name: array[keep] for name, array in self.memory.items()},
+        )
+
+
+def _extended(array: Array, new: int) -> Array:
+    """Append rows for new clients: NaN says "never observed" where a rule keeps float64 histories."""
+    fill = np.nan if array.dtype == np.float64 else 0
+    return np.concatenate([array, np.full((new, *array.shape[1:]), fill, dtype=array.dtype)])
+
+
+def save_state(state: State, path: Path) -> None:
+    """Write a state file, replacing an old one atomically."""
+    write_atomically(path, state_bytes(state))
+
+
+def state_bytes(state: State) -> bytes:
+    """Return the content of a state file."""
+    header = {"format": FORMAT, "version": VERSION, "rule": state.rule, "clients": list(state.clients)}
+    arrays = {"rounds": state.rounds, **{f"memory/{name}": array for name, array in sorted(state.memory.items())}}
+    return pack(header, arrays)
+
+
+def load_state(path: Path, rule: str) -> State:
+    """Read a state file that `rule` wrote; anything else is an `InputError` that says what is wrong."""
+    try:
+        header, arrays = unpack(read_limited(path, SIZE_LIMIT))
+        _check_header(header, rule)
+        return _checked(rule, header.get("clients"), arrays)
+    except InputError as error:
+        raise InputError(f"{path}: {error}; restore the file, or start anew without it") from error
+
+
+def _check_header(header: Mapping[str, Any], rule: str) -> None:
+    if header.get("format") != FORMAT:
+        raise InputError("not a state file of EITR")
+    if header.get("version") != VERSION:
+        raise InputError(f"a state of version {header.get('version')}, and this EITR reads version {VERSION}")
+    if header.get("rule") != rule:
+        raise InputError(f"the state of the rule {header.get('rule')!r}, not of {rule!r}")
+
+
+def _checked(rule: str, clients: object, arrays: dict[str, Array]) -> State:
+    if not isinstance(clients, list) or not all(isinstance(client, str) for client in clients):
+        raise InputError("the list of clients is missing or damaged")
+    if clients != sorted(set(clients)):
+        raise InputError("the clients are not sorted, or one occurs twice")
+    rounds = arrays.pop("rounds", None)
+    if rounds is None or rounds.dtype != np.int64 or rounds.shape != (len(clients),) or (rounds < 0).any():
+        raise InputError("the number of rounds of each client is missing or damaged")
+    for name, array in arrays.items():
+        if not name.startswith("memory/") or array.ndim != 2 or len(array) != len(clients):
+            raise InputError(f"the array {name!r} does not hold a row for each of {len(clients)} clients")
+        if np.isinf(array).any():
+            raise InputError(f"the array {name!r} holds an infinity")
+    memory = {name.removeprefix("memory/"): array for name, array in arrays.items()}
+    return State(rule, tuple(clients), rounds, memory)
