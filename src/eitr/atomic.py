@@ -18,7 +18,7 @@ def write_together(files: Mapping[Path, bytes]) -> None:
     """Replace the contents of several files, or leave all as they were and raise InputError.
 
     The data goes to temporary files in the same directories, down to the disk; only when all are there do they take
-    their names, in the given order. A link is followed, so that it stays a link; an existing file keeps its permissions.
+    their names, in the given order. A link is followed, so that it stays a link; an existing file keeps its mode.
     """
     prepared: list[tuple[Path, Path]] = []
     try:

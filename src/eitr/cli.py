@@ -61,7 +61,7 @@ def rules(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for m
     from eitr.aggregation.registry import RULES
     from eitr.aggregation.settings import settings_of, spelled
 
-    listed = [
+    listed: list[dict[str, Any]] = [
         {
             "name": rule.name,
             "summary": rule.summary,
@@ -122,7 +122,7 @@ def aggregate(
     with _busy("aggregating"):
         finished = run(job)
     Console(stderr=True).print(
-        f"{rule}: {len(finished['clients'])} clients in {finished['seconds']:.3f} s, parameters in {out}, report in {report}"
+        f"{rule}: {len(finished['clients'])} clients, {finished['seconds']:.3f} s; see {out} and {report}"
     )
 
 

@@ -66,8 +66,11 @@ class Round:
         """Return `base` or `root`, which `rule` cannot do without."""
         vector = getattr(self, name)
         if vector is None:
-            what = {"base": "the global parameters", "root": "parameters trained on trusted data"}[name]
-            raise InputError(f"the rule {rule!r} needs {what} ({name})")
+            what = {
+                "base": "the global parameters of the round (on the command line: --global)",
+                "root": "parameters trained on trusted data (on the command line: --root)",
+            }[name]
+            raise InputError(f"the rule {rule!r} needs {what}")
         return np.asarray(vector)
 
 
