@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long one example takes says nothing on a busy machine, and the first of all compiles and builds tables.
+settings.register_profile("eitr", deadline=None)
+settings.load_profile("eitr")
 
 
 @pytest.fixture(scope="session")
