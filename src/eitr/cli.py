@@ -14,6 +14,7 @@ from rich.text import Text
 
 from eitr import __version__
 from eitr.errors import InputError
+from eitr.taxonomy import TOPICS, index_of
 
 app = typer.Typer(
     name="eitr",
@@ -126,6 +127,114 @@ def aggregate(
     )
 
 
+@app.command()
+def classify(
+    source: Annotated[
+        str | None, typer.Argument(metavar="FILE|URL|-", help="A page: a file, an http(s) address, or - for stdin.")
+    ] = None,
+    jsonl: Annotated[
+        Path | None, typer.Option(metavar="ROWS.jsonl[.gz]", help="Many pages, one JSON object a line; - for stdin.")
+    ] = None,
+    words: Annotated[int, typer.Option(help="How many words to name as reasons.", min=0)] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Say what a page is about, how sure the model is, and which words led to it.
+
+    The page stays on this machine: nothing is sent anywhere, except that a URL is fetched from its server.
+
+    Rows may have any of title, description, keywords and text; their other fields are passed through (a field `label`
+    as `given_label`) next to `label` and `probabilities`.
+
+    Examples: `eitr classify page.html`, `curl -s https://example.org | eitr classify -`,
+    `eitr classify --jsonl rows.jsonl.gz > verdicts.jsonl`
+    """
+    if (source is None) == (jsonl is None):
+        raise InputError("give one page (FILE, URL or -) or many (--jsonl ROWS.jsonl)")
+    from eitr.classifier import Classifier
+
+    if jsonl is not None:
+        from eitr.many import classified
+
+        for row in classified(Classifier.shipped(), jsonl):
+            print(json.dumps(row, ensure_ascii=False))
+        return
+    from eitr.fetch import fetch
+    from eitr.pages import extract
+
+    document = fetch(source or "-")
+    page = extract(document.data, content_type=document.content_type)
+    classifier = Classifier.shipped()
+    verdict, reasons = classifier.classify([page])[0], classifier.reasons(page)[:words]
+    if as_json:
+        found = [{"word": reason.word, "weight": round(reason.weight, 4)} for reason in reasons]
+        print(
+            json.dumps(
+                {
+                    "label": verdict.label,
+                    "probabilities": verdict.probabilities,
+                    "words": found,
+                    "title": page.title,
+                },
+                ensure_ascii=False,
+            )
+        )
+        return
+    _print_verdict(page.title, verdict.label, verdict.probabilities, [reason.word for reason in reasons])
+
+
+def _print_verdict(title: str, label: str, probabilities: dict[str, float], words: list[str]) -> None:
+    """Print a verdict for people: a bar a class, the reasons below."""
+    console = Console()
+    topic = TOPICS[index_of(label)]
+    console.print(Text.assemble("\n", (title.strip() or "(a page without a title)", "bold")))
+    sure = f"{100 * probabilities[label]:.0f} % sure"
+    badge = f" {topic.letter} " if topic.letter else " – "
+    console.print(
+        Text.assemble(
+            (badge, f"bold white on {topic.colour}"),
+            " ",
+            (topic.title, "bold"),
+            f", {sure}: the page is about {topic.about}.\n",
+        )
+    )
+    for other in TOPICS:
+        share = probabilities[other.name]
+        bar = "█" * round(40 * share)
+        console.print(Text.assemble(f"{other.title:<20}", f"{100 * share:5.1f} %  ", (bar, other.colour)))
+    if words:
+        console.print(Text.assemble("\nWords that led to it: ", (", ".join(words), "italic"), "\n"))
+    else:
+        console.print("\nThe page has none of the words the model knows.\n")
+
+
+@app.command()
+def vocabulary(
+    rows: Annotated[list[Path], typer.Argument(metavar="ROWS.jsonl[.gz]...", help="Pages, one JSON object a line.")],
+    out: Annotated[Path, typer.Option(help="Where the vocabulary goes, a JSON file.")],
+    size: Annotated[int, typer.Option(help="How many words.", min=1, max=100_000)] = 1000,
+    federated: Annotated[
+        bool, typer.Option("--federated", help="Each file is one client, which tells only the weights of its terms.")
+    ] = False,
+    min_clients: Annotated[
+        int, typer.Option(help="Federated: terms of fewer clients never leave the ranking.", min=1)
+    ] = 3,
+) -> None:
+    """Choose the words that weigh most (TF-IDF), in one place or as a federation of clients.
+
+    Examples: `eitr vocabulary pages.jsonl.gz --out vocabulary.json`,
+    `eitr vocabulary ann.jsonl bob.jsonl eve.jsonl --federated --out vocabulary.json`
+    """
+    from eitr.many import central_vocabulary, federated_vocabulary
+
+    with _busy("ranking words"):
+        if federated:
+            chosen = federated_vocabulary(rows, size=size, min_clients=min_clients)
+        else:
+            chosen = central_vocabulary(rows, size=size)
+    chosen.save(out)
+    Console(stderr=True).print(f"{len(chosen)} words in {out}, the weightiest: {', '.join(chosen.words[:10])}")
+
+
 @contextmanager
 def _busy(what: str) -> Iterator[None]:
     """Show that work goes on, where somebody watches."""
@@ -135,7 +244,3 @@ def _busy(what: str) -> Iterator[None]:
         return
     with console.status(what):
         yield
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False))

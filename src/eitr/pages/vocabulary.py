@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eitr.atomic import write_atomically
+from eitr.container import read_limited
 from eitr.errors import InputError
 from eitr.pages.logarithm import ln
 from eitr.pages.page import Page
@@ -111,15 +112,11 @@ class Vocabulary:
     def load(cls, path: Path) -> Self:
         """Read a vocabulary from a file."""
         try:
-            with path.open("rb") as file:
-                data = file.read(MAX_FILE_BYTES + 1)
-            if len(data) > MAX_FILE_BYTES:
-                raise InputError(f"{path}: a vocabulary has at most {MAX_FILE_BYTES} bytes")
-            return cls.from_json(data.decode())
-        except OSError as error:
-            raise InputError(f"{path}: cannot read the vocabulary: {error.strerror}") from None
+            return cls.from_json(read_limited(path, MAX_FILE_BYTES).decode())
         except UnicodeDecodeError:
             raise InputError(f"{path}: the vocabulary is not UTF-8") from None
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
 
 
 def _norm(weights: list[float]) -> float:

@@ -1,0 +1,50 @@
+# `make run` and `make test` do all set-up by themselves; `make help` lists the rest.
+PYTHON ?= python3
+BIN := .venv/bin
+NUMBA_FRESH := $(CURDIR)/build/numba-cache
+
+.PHONY: help run test setup setup-dev lint types unit coverage slow bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+run: setup ## classify a sample page
+	@$(BIN)/eitr classify src/eitr/assets/sample.html
+
+test: setup-dev lint types coverage ## everything: style, types, all tests, coverage
+
+setup: ## install what running needs (.venv, node_modules)
+	@$(PYTHON) scripts/setup.py
+
+setup-dev: ## install everything, torch included
+	@$(PYTHON) scripts/setup.py --dev
+
+lint: setup-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup-dev
+	$(BIN)/mypy
+
+unit: setup-dev ## the tests alone, quickly
+	$(BIN)/python -m pytest -m "not slow" -q
+
+# Compiled kernels cannot be traced, so they are measured in a second pass with the JIT off. The first pass compiles
+# anew, so that the code generators are measured too.
+coverage: setup-dev
+	rm -rf $(NUMBA_FRESH) .coverage .coverage.*
+	NUMBA_CACHE_DIR=$(NUMBA_FRESH) $(BIN)/coverage run -p -m pytest -m "not slow" -q
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -p -m pytest -m "not slow" -q tests/robust tests/aggregation tests/model
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report
+
+slow: setup-dev ## the long forms of the tests
+	$(BIN)/python -m pytest -m slow -q
+
+bench: setup-dev ## compare speed and memory with other aggregators
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r benchmarks/requirements.txt
+	$(BIN)/python -m benchmarks.bench
+
+clean: ## remove what builds and tests leave behind (not .venv, not node_modules)
+	rm -rf build dist bench-out htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -not -path './node_modules/*' -prune -exec rm -rf {} +

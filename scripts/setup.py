@@ -1,0 +1,122 @@
+"""Set the project up: `.venv` with Python packages, `node_modules` with JavaScript ones.
+
+`python3 scripts/setup.py` installs what running needs, `python3 scripts/setup.py --dev` everything that tests and the
+lab need, torch included. Run again, it does nothing unless something changed. Needs nothing but Python itself.
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts" if os.name == "nt" else "bin") / "python"
+OLDEST_PYTHON = (3, 11)
+OLDEST_NODE = 18
+TORCH = "torch==2.13.0"
+"""Installed by itself and first: asked for by another package, its newest CUDA build may come instead."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--dev", action="store_true", help="also what tests, benchmarks and the lab need")
+    dev = parser.parse_args().dev
+    start = time.monotonic()
+    check_tools()
+    done = [install_python(dev), install_node(dev)]
+    if any(done):
+        say(f"set up in {time.monotonic() - start:.0f} s")
+
+
+def check_tools() -> None:
+    """Say plainly what is missing and how to get it."""
+    if sys.version_info < OLDEST_PYTHON:
+        stop(
+            f"Python {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed, this is {sys.version.split()[0]}.",
+            "Install a newer one and run: make PYTHON=python3.12 ...",
+        )
+    node = shutil.which("node")
+    if node is None or shutil.which("npm") is None:
+        stop(
+            f"Node.js {OLDEST_NODE} or newer with npm is needed and not on the PATH.",
+            "Debian: apt-get install nodejs npm; macOS: brew install node; else see the Node.js web site.",
+        )
+    version = subprocess.run([str(node), "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    if int(version.lstrip("v").split(".")[0]) < OLDEST_NODE:
+        stop(f"Node.js {OLDEST_NODE} or newer is needed, this is {version}.", "Install a newer one.")
+
+
+def install_python(dev: bool) -> bool:
+    """Fill `.venv`; a whole set-up serves the small one too."""
+    if up_to_date(VENV, dev, "pyproject.toml"):
+        return False
+    if not PYTHON.exists():
+        say(f"making a virtual environment in {VENV.name}")
+        try:
+            venv.create(VENV, with_pip=True)
+        except subprocess.CalledProcessError:
+            shutil.rmtree(VENV, ignore_errors=True)
+            stop("Python cannot make a virtual environment.", "Debian: apt-get install python3-venv")
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if dev:
+        say(f"installing {TORCH}")
+        run([*pip, TORCH], "see README.md, 'torch', for machines with other builds")
+    say("installing eitr and what it needs" + (" to be developed and tested" if dev else ""))
+    run([*pip, "--editable", f"{ROOT}[dev]" if dev else str(ROOT)], "check that the Python package index can be reached")
+    stamp(VENV, dev, "pyproject.toml")
+    return True
+
+
+def install_node(dev: bool) -> bool:
+    """Fill `node_modules`."""
+    folder = ROOT / "node_modules"
+    if up_to_date(folder, dev, "package-lock.json"):
+        return False
+    say("installing JavaScript packages")
+    npm = [shutil.which("npm") or "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"]
+    run(npm if dev else [*npm, "--omit=dev"], "check that the npm registry can be reached")
+    folder.mkdir(exist_ok=True)
+    stamp(folder, dev, "package-lock.json")
+    return True
+
+
+def up_to_date(folder: Path, dev: bool, source: str) -> bool:
+    kinds = ("dev",) if dev else ("dev", "small")
+    return any(note(folder, kind).exists() and note(folder, kind).read_text() == digest(source) for kind in kinds)
+
+
+def stamp(folder: Path, dev: bool, source: str) -> None:
+    note(folder, "small").unlink(missing_ok=True)
+    note(folder, "dev" if dev else "small").write_text(digest(source))
+
+
+def note(folder: Path, kind: str) -> Path:
+    return folder / f".eitr-setup-{kind}"
+
+
+def digest(source: str) -> str:
+    return hashlib.sha256((ROOT / source).read_bytes()).hexdigest()
+
+
+def run(command: list[str], advice: str) -> None:
+    if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
+        stop(f"failed: {' '.join(command)}", advice)
+
+
+def say(text: str) -> None:
+    print(f"setup: {text}", flush=True)
+
+
+def stop(problem: str, advice: str) -> None:
+    print(f"setup: {problem}\nsetup: {advice}", file=sys.stderr, flush=True)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

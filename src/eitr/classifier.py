@@ -1,0 +1,90 @@
+"""A model and its vocabulary together: from pages to verdicts, with the words that led to them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eitr.errors import InputError
+from eitr.model import Model, load, predict
+from eitr.pages import Page, SparseRows, Vocabulary, tokens
+from eitr.taxonomy import NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a model makes of a page."""
+
+    label: str
+    probabilities: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A word of the page and how much it spoke for the verdict."""
+
+    word: str
+    weight: float
+    """How far the verdict's log-odds fall without the word; negative where the word spoke against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Classifier:
+    """Classifies pages. `Classifier.shipped()` is the one that comes with the package.
+
+    >>> pages = [Page(title="Living with diabetes", text="Insulin, blood sugar and your doctor's advice")]
+    >>> Classifier.shipped().classify(pages)[0].label
+    'health'
+    """
+
+    model: Model
+    vocabulary: Vocabulary
+
+    def __post_init__(self) -> None:
+        if self.model.network.inputs != len(self.vocabulary):
+            raise InputError(
+                f"the model takes {self.model.network.inputs} words, the vocabulary has {len(self.vocabulary)}"
+            )
+
+    @classmethod
+    def shipped(cls) -> Self:
+        """Return the initial model of this package."""
+        with as_file(files("eitr").joinpath("assets")) as assets:
+            return cls(load(assets / "model.safetensors"), Vocabulary.load(assets / "vocabulary.json"))
+
+    def classify(self, pages: Sequence[Page]) -> list[Verdict]:
+        """Return a verdict for each page."""
+        return [_verdict(row) for row in self.probabilities(self.vocabulary.rows(pages))]
+
+    def probabilities(self, rows: SparseRows) -> NDArray[np.float32]:
+        """Return (rows, classes): the probabilities in the order of the taxonomy."""
+        return predict(self.model.network, self.model.vector, rows)
+
+    def reasons(self, page: Page) -> list[Reason]:
+        """Return the page's known words, those that spoke most for the verdict first.
+
+        Each word is left out in turn and the page judged again, so a reason is what the model really did. The other
+        words keep their values: the vector is not brought back to length 1.
+        """
+        columns, values = self.vocabulary.vector(tokens(page.content()))
+        if len(columns) == 0:
+            return []
+        without = ~np.eye(len(columns), dtype=np.bool_)
+        kept = [(columns, values), *((columns[keep], values[keep]) for keep in without)]
+        odds = _log_odds(self.probabilities(SparseRows.of(kept, width=len(self.vocabulary))))
+        fall = odds[0] - odds[1:]
+        return [Reason(self.vocabulary.words[columns[place]], float(fall[place])) for place in np.argsort(-fall)]
+
+
+def _verdict(probabilities: NDArray[np.float32]) -> Verdict:
+    numbers = [round(float(number), 6) for number in probabilities]
+    return Verdict(NAMES[int(np.argmax(probabilities))], dict(zip(NAMES, numbers, strict=True)))
+
+
+def _log_odds(probabilities: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return, for each row, the log-odds of the class that the first row is given."""
+    chance = np.clip(probabilities[:, int(np.argmax(probabilities[0]))].astype(np.float64), 1e-12, 1 - 1e-12)
+    return np.asarray(np.log(chance / (1 - chance)))
