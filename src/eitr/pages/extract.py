@@ -20,6 +20,7 @@ from lxml import etree
 
 from eitr.errors import InputError
 from eitr.pages.encoding import decode
+from eitr.pages.inert import without_inert
 from eitr.pages.page import Page
 from eitr.pages.visibility import declarations, is_block, is_displayed, is_visible
 
@@ -76,7 +77,7 @@ def extract(data: bytes | str, *, content_type: str | None = None) -> Page:
         raise InputError("not a page: there is nothing in it")
     if len(_CONTROLS.findall(text, 0, _SAMPLE)) > _MAX_CONTROL_SHARE * min(len(text), _SAMPLE):
         raise InputError("not a page: the bytes are no text")
-    return Page(text=text) if kind == "text/plain" else _read(text)
+    return Page(text=text) if kind == "text/plain" else _read(without_inert(text))
 
 
 def _mime_type(content_type: str | None) -> str:

@@ -1,0 +1,42 @@
+import time
+
+import pytest
+
+from eitr.pages import extract
+from eitr.pages.inert import without_inert
+
+
+@pytest.mark.parametrize(
+    ("markup", "kept"),
+    [
+        ("<noscript><div><p>no</noscript>yes", "yes"),
+        ("<NOSCRIPT class=x><b></NoScript\n>yes", "yes"),
+        ("a<template><div><template><p></template></div></template>b", "ab"),
+        ("a<template>b", "a"),
+        ("a<noscript>b", "a"),
+        ("<noscripted>a</noscripted>", "<noscripted>a</noscripted>"),
+        ("<!-- <noscript> -->a", "<!-- <noscript> -->a"),
+        ("<script>x = '<template>'</script>a", "<script>x = '<template>'</script>a"),
+        ("<title><noscript></title>a", "<title><noscript></title>a"),
+        ("<!-- <noscript>a", "<!-- <noscript>a"),
+        ("<noscript>a</noscript", ""),
+        ("</noscript></template>a", "</noscript></template>a"),
+    ],
+)
+def test_what_a_scripting_browser_never_parses_is_cut_out(markup, kept):
+    assert without_inert(markup) == kept
+
+
+@pytest.mark.parametrize("tag", ["noscript", "template"])
+def test_an_element_left_open_inside_does_not_hide_the_rest_of_the_page(tag):
+    assert extract(f"<body><{tag}><div><ul></{tag}><p>Visible</p>").text == "Visible"
+
+
+@pytest.mark.parametrize(
+    "part", ["<noscript>", "<template>", "<!--", "<script>", "</template>", "<title ", "<noscript"]
+)
+def test_a_flood_of_tags_takes_time_in_proportion(part):
+    flood = part * (4_000_000 // len(part))
+    start = time.monotonic()
+    without_inert(flood)
+    assert time.monotonic() - start < 30  # quadratic would be hours
