@@ -35,8 +35,8 @@ def fetch(source: str) -> Document:
 
 
 def _from_web(address: str) -> Document:
-    request = urllib.request.Request(address, headers={"User-Agent": "eitr"})  # noqa: S310 (http and https only)
     try:
+        request = urllib.request.Request(address, headers={"User-Agent": "eitr"})  # noqa: S310 (http and https only)
         with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310
             return Document(answer.read(MAX_BYTES), answer.headers.get("Content-Type"))
     except (URLError, HTTPException, OSError, ValueError) as error:

@@ -1,0 +1,91 @@
+import json
+
+import numpy as np
+import pytest
+
+from eitr import many
+from eitr.classifier import Classifier
+from eitr.errors import InputError
+from eitr.many import central_vocabulary, classified, federated_vocabulary
+from eitr.model import Model, Network
+from eitr.pages import Vocabulary
+from eitr.taxonomy import NAMES
+
+
+@pytest.fixture
+def classifier():
+    """A classifier of six words, one for each class."""
+    network = Network((6, 6))
+    vector = np.concatenate([8 * np.eye(6, dtype=np.float32).ravel(), np.zeros(6, np.float32)])
+    words = ("doctor", "vote", "prayer", "queer", "roma", "football")
+    return Classifier(Model(network, vector), Vocabulary(words, np.ones(6)))
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_each_row_gets_a_label_and_six_probabilities_and_keeps_its_other_fields(classifier, tmp_path):
+    path = write(
+        tmp_path / "rows.jsonl", [{"title": "A doctor", "url": "u1", "label": "health"}, {"text": "prayer", "n": 2}]
+    )
+    first, second = classified(classifier, path)
+    assert first["label"] == "health"
+    assert list(first["probabilities"]) == list(NAMES)
+    assert sum(first["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+    assert first["url"] == "u1"
+    assert first["given_label"] == "health"
+    assert "title" not in first
+    assert (second["label"], second["n"]) == ("religion", 2)
+
+
+def test_many_rows_come_out_in_their_order_across_batches(classifier, tmp_path, monkeypatch):
+    monkeypatch.setattr(many, "BATCH", 3)
+    words = ["doctor", "vote", "football"] * 4
+    path = write(tmp_path / "rows.jsonl", [{"text": word, "n": n} for n, word in enumerate(words)])
+    found = list(classified(classifier, path))
+    assert [row["n"] for row in found] == list(range(12))
+    assert [row["label"] for row in found] == ["health", "politics", "non-sensitive"] * 4
+
+
+def test_rows_before_a_bad_one_still_come_out(classifier, tmp_path):
+    path = write(tmp_path / "rows.jsonl", [{"text": "vote"}, {"text": 3}])
+    found = classified(classifier, path)
+    assert next(found)["label"] == "politics"
+    with pytest.raises(InputError, match=r"line 2: the field 'text'"):
+        next(found)
+
+
+def test_a_model_and_a_vocabulary_that_do_not_belong_together_are_refused(classifier):
+    with pytest.raises(InputError, match="the model takes 6 words, the vocabulary has 1"):
+        Classifier(classifier.model, Vocabulary(("vote",), np.ones(1)))
+
+
+def test_the_word_that_made_the_verdict_is_named_first_and_one_against_it_last(classifier):
+    from eitr.pages import Page
+
+    reasons = classifier.reasons(Page(text="doctor doctor vote unknown"))
+    assert [reason.word for reason in reasons] == ["doctor", "vote"]
+    assert reasons[0].weight > 0 > reasons[1].weight
+    assert classifier.reasons(Page(text="unknown")) == []
+
+
+def test_a_central_vocabulary_holds_the_weightiest_words_of_all_files(tmp_path):
+    ann = write(tmp_path / "ann.jsonl", [{"text": "fever cough"}, {"text": "fever"}])
+    bob = write(tmp_path / "bob.jsonl", [{"text": "fever vote"}])
+    assert central_vocabulary([ann, bob], size=1).words == ("fever",)
+
+
+def test_a_federated_vocabulary_keeps_a_lone_clients_terms_to_itself(tmp_path):
+    paths = [write(tmp_path / f"{n}.jsonl", [{"text": f"fever cough secret{chr(97 + n) * 3}"}]) for n in range(3)]
+    words = federated_vocabulary(paths, size=10, min_clients=2).words
+    assert set(words) == {"fever", "cough"}
+
+
+def test_too_few_clients_or_empty_files_are_refused(tmp_path):
+    path = write(tmp_path / "rows.jsonl", [{"text": "the of"}])
+    with pytest.raises(InputError, match="1 clients cannot agree"):
+        federated_vocabulary([path], size=10, min_clients=3)
+    with pytest.raises(InputError, match="no page with words"):
+        central_vocabulary([path], size=10)

@@ -1,0 +1,57 @@
+import gzip
+import io
+import sys
+
+import pytest
+
+from eitr import rows
+from eitr.errors import InputError
+from eitr.rows import read_rows
+
+
+def test_rows_are_read_with_the_numbers_of_their_lines(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"title": "a"}\n\n  \n{"title": "b"}')
+    assert list(read_rows(path)) == [(1, {"title": "a"}), (4, {"title": "b"})]
+
+
+def test_gzip_is_known_by_its_content_not_its_name(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(gzip.compress(b'{"title": "a"}\n'))
+    assert list(read_rows(path)) == [(1, {"title": "a"})]
+
+
+def test_standard_input_is_a_dash(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"title": "a"}\n')))
+    assert list(read_rows(rows.Path("-"))) == [(1, {"title": "a"})]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"title": "a"}\n{broken\n', "line 2 is not JSON"),
+        (b"\xff\xfe\n", "line 1 is not JSON"),
+        (b"[1]\n", "line 1 is not a JSON object"),
+        (b"[" * 100_000, "line 1 is not JSON"),
+        (gzip.compress(b'{"title": "a"}\n' * 10_000)[:-40], "damaged or cut off"),
+        (b"\x1f\x8bnonsense", "damaged or cut off"),
+    ],
+)
+def test_a_bad_file_is_refused_with_the_line(tmp_path, content, message):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        list(read_rows(path))
+
+
+def test_a_line_without_end_does_not_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "LINE_LIMIT", 1000)
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"x" * 5000)
+    with pytest.raises(InputError, match="longer than 1000"):
+        list(read_rows(path))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"absent\.jsonl: No such file"):
+        list(read_rows(tmp_path / "absent.jsonl"))
