@@ -1,4 +1,4 @@
-// A second implementation of docs/protocol-model.md, on its text alone and without dependencies: it checks
+// A second implementation of docs/protocol.md, on its text alone and without dependencies: it checks
 // random.json to the bit and training.json within 1e-5. Run: node tests/golden/check_training.mjs
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
