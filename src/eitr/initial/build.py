@@ -1,0 +1,166 @@
+"""From the data folder to the files of the package: vocabulary, model, card, numbers."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from eitr.atomic import write_together
+from eitr.initial.card import Comparison, card
+from eitr.initial.corpus import Labelled, has_rows, read_rows, validation_pages
+from eitr.initial.fit import Progress, Recipe, fit
+from eitr.initial.judgement import Judgement, judge
+from eitr.initial.material import Material, material
+from eitr.initial.vocabulary_choice import balanced, informed, plain, weighted
+from eitr.model import Network, Vector
+from eitr.model.files import to_safetensors
+from eitr.pages.vocabulary import Vocabulary
+
+SEED = 1
+COMPARISON_FILE = "vocabulary_comparison.json"
+TEMPERATURE = 1.25
+"""Divides the logits: on the pages by which the recipe was chosen, the model was too sure by five in a hundred."""
+
+Sets = dict[str, list[Labelled]]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was built and how good it is."""
+
+    vocabulary: Vocabulary
+    network: Network
+    vector: Vector
+    judgements: dict[str, Judgement]
+    comparison: Comparison
+
+
+def build(
+    data_dir: Path,
+    out_dir: Path,
+    seed: int = SEED,
+    progress: Progress = print,
+    *,
+    date: str = "not given",
+    compare: bool = False,
+    recipe: Recipe | None = None,
+) -> Report:
+    """Choose the words, train, judge, and write all files to `out_dir`; nothing is written if a step fails.
+
+    `data_dir` must hold `news_rows.jsonl.gz` and `news_sections.jsonl.gz`; the sets that are there only to judge
+    by are used where they exist. The same data and seed give the same bytes on the same machine.
+    """
+    recipe = recipe or Recipe()
+    ours = material()
+    progress("reading the data")
+    news, sections = read_rows(data_dir, "news_rows"), read_rows(data_dir, "news_sections")
+    rows = [row for row in news if row.split == "train"]
+    sets = _judged_sets(data_dir, news, sections)
+    vocabulary = weighted(informed(rows, ours), rows)
+    vector = _calibrated(vocabulary, rows, ours, recipe, seed, progress)
+    network = Network((len(vocabulary), *Network().layers[1:]))
+    progress("judging the model")
+    judgements = {name: judge(network, vector, vocabulary, pages) for name, pages in sets.items()}
+    if compare:
+        train_pages = [page for page in sections if page.split == "train"]
+        comparison = _compare(train_pages, rows, sets, ours, recipe, seed, progress)
+    else:
+        comparison = _read_comparison(out_dir / COMPARISON_FILE)
+    text = card(
+        date=date,
+        seed=seed,
+        recipe=recipe,
+        material=ours,
+        rows=len(rows),
+        judgements=judgements,
+        comparison=comparison,
+        temperature=TEMPERATURE,
+    )
+    out_dir.mkdir(parents=True, exist_ok=True)
+    files = {
+        "model.safetensors": to_safetensors(network, vector),
+        "vocabulary.json": vocabulary.to_json().encode(),
+        "MODEL_CARD.md": text.encode(),
+        COMPARISON_FILE: _as_json(comparison),
+    }
+    write_together({out_dir / name: data for name, data in files.items()})
+    return Report(vocabulary, network, vector, judgements, comparison)
+
+
+def _calibrated(
+    vocabulary: Vocabulary,
+    rows: Sequence[Labelled],
+    ours: Material,
+    recipe: Recipe,
+    seed: int,
+    progress: Progress,
+) -> Vector:
+    """Train, and divide the last layer by the temperature: the same classes, less sure."""
+    vector = fit(vocabulary, rows, ours, recipe=recipe, seed=seed, progress=progress)
+    last = Network((len(vocabulary), *Network().layers[1:])).split(vector)[-1]
+    last.kernel[:] /= np.float32(TEMPERATURE)
+    last.bias[:] /= np.float32(TEMPERATURE)
+    return vector
+
+
+def _judged_sets(data_dir: Path, news: Sequence[Labelled], sections: Sequence[Labelled]) -> Sets:
+    """Return the sets of the card; of the validation pages, every other one served to choose the recipe."""
+    sets: Sets = {
+        "news rows, test": [row for row in news if row.split == "test"],
+        "news sections, test": [page for page in sections if page.split == "test"],
+    }
+    if has_rows(data_dir, "newsgroups"):
+        sets["newsgroups"] = read_rows(data_dir, "newsgroups")
+    if has_rows(data_dir, "covid_pages"):
+        covid = read_rows(data_dir, "covid_pages")
+        sets |= {f"COVID-19, {split}": [page for page in covid if page.split == split] for split in ("truth", "study")}
+    pages = validation_pages()
+    sets |= {"validation, held back": pages[1::2], "validation, all": pages}
+    return {name: pages for name, pages in sets.items() if pages}
+
+
+def _compare(
+    pages: Sequence[Labelled],
+    rows: Sequence[Labelled],
+    sets: Sets,
+    ours: Material,
+    recipe: Recipe,
+    seed: int,
+    progress: Progress,
+) -> dict[str, dict[str, Judgement]]:
+    """Train a model for each way to choose the words, and one without our material, and judge them all."""
+    bare = replace(recipe, mixture=replace(recipe.mixture, written=0.0, strewn=0.0, stray=0.0))
+    ways = {
+        "plain top 1000": (plain(pages), recipe),
+        "class-balanced": (balanced(rows), recipe),
+        "reserved and class-balanced": (informed(rows, ours), recipe),
+        "the same, no pages of ours": (informed(rows, ours), bare),
+    }
+    comparison: dict[str, dict[str, Judgement]] = {}
+    for name, (words, way) in ways.items():
+        progress(f"comparing: {name}")
+        vocabulary = weighted(words, rows)
+        vector = _calibrated(vocabulary, rows, ours, way, seed, progress)
+        network = Network((len(vocabulary), *Network().layers[1:]))
+        comparison[name] = {key: judge(network, vector, vocabulary, pages) for key, pages in sets.items()}
+    return comparison
+
+
+def _as_json(comparison: Comparison) -> bytes:
+    content = {
+        name: {key: judgement.as_json() for key, judgement in judgements.items()}
+        for name, judgements in comparison.items()
+    }
+    return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def _read_comparison(path: Path) -> dict[str, dict[str, Judgement]]:
+    """Return the comparison of an earlier run; nothing where there is none."""
+    if not path.exists():
+        return {}
+    content = json.loads(path.read_text("utf-8"))
+    return {
+        name: {key: Judgement(**numbers) for key, numbers in judgements.items()} for name, judgements in content.items()
+    }

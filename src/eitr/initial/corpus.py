@@ -1,0 +1,72 @@
+"""The development data as lists of words with a label."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from eitr.errors import InputError
+from eitr.pages.page import Page
+from eitr.pages.tokens import tokens
+from eitr.taxonomy import NAMES, index_of
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """One page: its words, its class, and where in the data it stands."""
+
+    words: tuple[str, ...]
+    label: int
+    section: str
+    split: str
+
+
+def read_rows(data_dir: Path, name: str) -> list[Labelled]:
+    """Read `name.jsonl.gz` of the data folder; InputError says what is missing or wrong."""
+    path = data_dir / f"{name}.jsonl.gz"
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            return [_labelled(row) for row in _rows(lines, str(path))]
+    except FileNotFoundError:
+        raise InputError(
+            f"{path} is missing: the initial model is trained on news_rows.jsonl.gz and news_sections.jsonl.gz"
+        ) from None
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+
+
+def has_rows(data_dir: Path, name: str) -> bool:
+    """Say whether the data folder holds a file that is only needed to judge the model."""
+    return (data_dir / f"{name}.jsonl.gz").is_file()
+
+
+def validation_pages() -> list[Labelled]:
+    """Return the pages written for validation, which ship with the package; none of them is trained on."""
+    lines = files("eitr.assets").joinpath("validation.jsonl").read_text("utf-8").splitlines()
+    return [_labelled(row) for row in _rows(iter(lines), "validation.jsonl")]
+
+
+def _rows(lines: Iterator[str], path: str) -> Iterator[dict[str, object]]:
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            raise InputError(f"{path}, line {number}: not JSON") from None
+        if not isinstance(row, dict) or row.get("label") not in NAMES:
+            raise InputError(f"{path}, line {number}: a row needs a label, one of {', '.join(NAMES)}")
+        yield row
+
+
+def _labelled(row: dict[str, object]) -> Labelled:
+    words = tuple(tokens(_content(row)))
+    return Labelled(words, index_of(str(row["label"])), str(row.get("section", "")), str(row.get("split", "")))
+
+
+def _content(row: dict[str, object]) -> str:
+    """Return a row's text; in the news files it begins with the title, which must not count twice in training."""
+    if row.get("split") == "train" and str(row.get("text", "")).startswith(str(row.get("title", ""))):
+        return str(row["text"])
+    return Page.from_row(row).content()

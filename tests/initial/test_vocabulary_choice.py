@@ -1,0 +1,49 @@
+from dataclasses import replace
+
+import pytest
+
+from eitr.initial.corpus import Labelled
+from eitr.initial.material import material
+from eitr.initial.vocabulary_choice import balanced, informed, plain, weighted
+from eitr.taxonomy import NAMES, NON_SENSITIVE
+
+COMMON = tuple(f"chat{'abcdefghijklmnopqrst'[n]}" for n in range(20))
+
+
+def rows() -> list[Labelled]:
+    """Ten rows a sensitive class with two words of its own, and 400 of many other words."""
+    sensitive = [
+        Labelled((f"topic{name[:3]}", f"more{name[:3]}", "chata"), label, "", "train")
+        for label, name in enumerate(NAMES)
+        if label != NON_SENSITIVE
+        for _ in range(10)
+    ]
+    return sensitive + [Labelled(COMMON, NON_SENSITIVE, "", "train") for _ in range(400)]
+
+
+def test_the_plain_choice_lets_the_large_class_crowd_out_the_others() -> None:
+    assert set(plain(rows(), 20)) == set(COMMON)
+
+
+def test_the_balanced_choice_gives_every_class_its_words() -> None:
+    assert {f"topic{name[:3]}" for name in NAMES[:NON_SENSITIVE]} <= set(balanced(rows(), 20))
+
+
+def test_a_word_of_all_classes_alike_is_not_chosen() -> None:
+    assert "everywhere" not in balanced([replace(row, words=(*row.words, "everywhere")) for row in rows()], 1000)
+
+
+def test_the_informed_choice_begins_with_the_reserved_words() -> None:
+    reserved = [word for words in material().reserved for word in words]
+    assert informed(rows(), material())[: len(reserved)] == reserved
+
+
+def test_the_informed_choice_leaves_names_out() -> None:
+    named = [replace(row, words=(*row.words, "kardashian")) if row.label == 0 else row for row in rows()]
+    assert "kardashian" in balanced(named, 1000)
+    assert "kardashian" not in informed(named, material(), 2000)
+
+
+def test_a_word_the_rows_do_not_know_weighs_no_more_than_a_rare_one() -> None:
+    vocabulary = weighted(["topichea", "unheard", "chata"], rows())
+    assert vocabulary.idf[0] == vocabulary.idf[1] > vocabulary.idf[2] == pytest.approx(1.0, abs=0.01)
