@@ -186,7 +186,7 @@ def _print_verdict(title: str, label: str, probabilities: dict[str, float], word
     """Print a verdict for people: a bar a class, the reasons below."""
     console = Console()
     topic = TOPICS[index_of(label)]
-    console.print(Text.assemble("\n", (title.strip() or "(a page without a title)", "bold")))
+    console.print(Text.assemble("\n", ((title.splitlines() or ["(a page without a title)"])[0], "bold")))
     sure = f"{100 * probabilities[label]:.0f} % sure"
     badge = f" {topic.letter} " if topic.letter else " – "
     console.print(

@@ -1,0 +1,138 @@
+import gzip
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from eitr import cli
+from eitr.errors import InputError
+from eitr.taxonomy import NAMES
+
+EITR = Path(sys.executable).with_name("eitr")
+SAMPLE = str(files("eitr").joinpath("assets", "sample.html"))
+
+
+def run(*arguments, given=b""):
+    return subprocess.run([EITR, *arguments], input=given, capture_output=True, check=False, timeout=120)
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(cli.app, list(arguments), catch_exceptions=True)
+
+
+def test_the_sample_page_is_about_health_and_says_why():
+    result = invoke("classify", SAMPLE)
+    assert result.exit_code == 0
+    assert "Health" in result.output
+    assert "diabetes" in result.output
+    assert "carburettor" not in result.output  # stands in a hidden element
+
+
+def test_json_has_the_label_six_probabilities_and_as_many_words_as_asked_for():
+    verdict = json.loads(invoke("classify", SAMPLE, "--json", "--words", "3").output)
+    assert verdict["label"] == "health"
+    assert list(verdict["probabilities"]) == list(NAMES)
+    assert sum(verdict["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+    assert [word["weight"] for word in verdict["words"]] == sorted(
+        (word["weight"] for word in verdict["words"]), reverse=True
+    )
+    assert len(verdict["words"]) == 3
+
+
+def test_a_page_without_a_known_word_is_said_to_have_none(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("<p>xyzzy")
+    result = invoke("classify", str(page))
+    assert "none of the words" in result.output
+    assert "without a title" in result.output
+
+
+def test_a_page_comes_in_by_standard_input():
+    result = run("classify", "-", "--json", given=Path(SAMPLE).read_bytes())
+    assert (result.returncode, json.loads(result.stdout)["label"]) == (0, "health")
+
+
+def test_many_rows_give_a_line_each(tmp_path):
+    rows = tmp_path / "rows.jsonl.gz"
+    rows.write_bytes(
+        gzip.compress(b'{"title": "Election: parliament votes", "id": 1}\n{"text": "insulin dose", "id": 2}\n')
+    )
+    result = run("classify", "--jsonl", str(rows))
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(row["id"], row["label"]) for row in found] == [(1, "politics"), (2, "health")]
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"text": "insulin"}\n' * 20_000)
+    command = f'"{EITR}" classify --jsonl "{rows}" | head -n 1'
+    result = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert len(result.stdout.splitlines()) == 1
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["classify"], "give one page"),
+        (["classify", "a.html", "--jsonl", "b.jsonl"], "give one page"),
+        (["classify", "absent.html"], "absent.html: No such file"),
+        (["classify", "--jsonl", "absent.jsonl"], "absent.jsonl: No such file"),
+        (["vocabulary", "absent.jsonl", "--out", "v.json"], "absent.jsonl: No such file"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_status_2(arguments, message, tmp_path):
+    result = subprocess.run([EITR, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_picture_is_not_a_page(tmp_path):
+    (tmp_path / "page.html").write_bytes(b"\x89PNG\r\n\x1a\n")
+    result = invoke("classify", str(tmp_path / "page.html"))
+    assert isinstance(result.exception, InputError)
+    assert "an image" in str(result.exception)
+
+
+def test_a_vocabulary_is_chosen_centrally_or_by_clients(tmp_path):
+    paths = [tmp_path / f"{name}.jsonl" for name in ("ann", "bob", "eve")]
+    for path in paths:
+        path.write_text(json.dumps({"text": f"fever cough {path.stem}only"}) + "\n")
+    for extra in ([], ["--federated"]):
+        out = tmp_path / "vocabulary.json"
+        assert invoke("vocabulary", *map(str, paths), "--out", str(out), "--size", "2", *extra).exit_code == 0
+        assert set(json.loads(out.read_text())["words"]) == {"cough", "fever"}
+
+
+def test_version_and_help_are_there():
+    assert invoke("--version").output.strip() == cli.__version__
+    for command in ("classify", "aggregate", "rules", "vocabulary"):
+        assert "Example" in invoke(command, "--help").output
+
+
+def test_errors_reach_people_as_one_line(monkeypatch, capsys):
+    def broken():
+        raise InputError("a message\nof two lines")
+
+    monkeypatch.setattr(cli, "app", broken)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "error: a message of two lines\n"
+
+
+def test_a_closed_pipe_is_no_error(monkeypatch):
+    def closed():
+        raise BrokenPipeError
+
+    monkeypatch.setattr(cli, "app", closed)
+    monkeypatch.setattr(sys, "stderr", open("/dev/null", "w"))  # noqa: SIM115, PTH123 (main closes it)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 0
