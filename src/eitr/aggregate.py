@@ -3,6 +3,7 @@
 import io
 import json
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class Job:
 def run(job: Job) -> dict[str, Any]:
     """Aggregate; write parameters, report and state together or not at all; return the report."""
     rule = make_rule(job.rule, **parse_settings(rule_class(job.rule), job.settings))
-    outputs = [path.resolve() for path in (job.out, job.report, job.state) if path is not None]
+    outputs = [_place(path) for path in (job.out, job.report, job.state) if path is not None]
     if len(set(outputs)) < len(outputs):
         raise InputError("the parameters, the report and the state need different files")
     state = load_state(job.state, rule.name) if job.state and job.state.exists() else rule.init()
@@ -66,6 +67,17 @@ def run(job: Job) -> dict[str, Any]:
     return report
 
 
+def _place(path: Path) -> Path:
+    """Return where a file is or will be, links followed; refuse what no file can be, such as a link to itself."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    return path.resolve()
+
+
 def _warm_up(rule: Rule, round: Round) -> None:
     """Load or compile the kernels on a tiny round of the same types, so that they do not count as aggregation."""
     few = np.zeros((4, 1), dtype=round.updates.dtype)
@@ -85,14 +97,20 @@ def _report(rule: str, seconds: float, round: Round, result: Result) -> dict[str
         {"id": client, **{name: None if column is None else column[row].item() for name, column in columns.items()}}
         for row, client in enumerate(round.ids)
     ]
-    return {"rule": rule, "seconds": seconds, "clients": clients, "notes": dict(result.notes)}
+    return {
+        "rule": rule,
+        "seconds": seconds,
+        "clients": clients,
+        **({"notes": dict(result.notes)} if result.notes else {}),
+    }
 
 
 def _array(path: Path) -> NDArray[Any]:
     """Read a .npy file; it can hold numbers only, and what its header promises must be there."""
     try:
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, OverflowError) as error:
+        with warnings.catch_warnings(action="ignore"):  # about odd headers: the error below says it in one line
+            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # a damaged header makes numpy's parser raise almost anything
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a whole .npy file of numbers"
         raise InputError(f"{path}: {reason}") from error
     if not isinstance(mapped, np.memmap):
@@ -120,10 +138,12 @@ def _numbers(path: Path) -> NDArray[np.float64]:
 
 
 def _row_numbers(updates: NDArray[Any]) -> list[str]:
-    """Name clients by their row, padded with zeros so that they sort as numbers do."""
+    """Name clients by their row, padded with zeros so that they sort as numbers do.
+
+    The width does not depend on how many there are: a state must know them again in a larger round.
+    """
     rows = updates.shape[0] if updates.ndim else 0
-    width = len(str(max(rows - 1, 0)))
-    return [str(row).zfill(width) for row in range(rows)]
+    return [f"{row:06}" for row in range(rows)]
 
 
 def _npy(array: NDArray[Any]) -> bytes:

@@ -122,7 +122,7 @@ def aggregate(
     )
     with _busy("aggregating"):
         finished = run(job)
-    Console(stderr=True).print(
+    Console(stderr=True, soft_wrap=True).print(
         f"{rule}: {len(finished['clients'])} clients, {finished['seconds']:.3f} s; see {out} and {report}"
     )
 

@@ -8,6 +8,7 @@ installation without a home), functions are compiled in each process.
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
@@ -29,12 +30,23 @@ def compiled(function: Callable[Arguments, Output]) -> Callable[Arguments, Outpu
     try:
         dispatcher.enable_caching()
         dispatcher._cache._cache_file._source_stamp = _sources(Path(function.__code__.co_filename).parent)
+        dispatcher._cache.save_overload = _if_possible(dispatcher._cache.save_overload)
     except (
         RuntimeError,
         AttributeError,
     ):  # nowhere to write, or another numba: no cache at all is always right
         dispatcher = numba.njit(nogil=True)(function)
     return cast(Callable[Arguments, Output], dispatcher)
+
+
+def _if_possible(save: Callable[..., None]) -> Callable[..., None]:
+    """Make saving to the cache a favour, not a duty: on a full disk the compiled function still works."""
+
+    def attempt(*arguments: Any) -> None:
+        with suppress(OSError):
+            save(*arguments)
+
+    return attempt
 
 
 @lru_cache

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eitr.errors import InputError
 from eitr.state import State
 
 Floats = NDArray[np.float64]
@@ -94,6 +95,8 @@ class ReputationModel:
         window = np.full((len(state.clients), self.s + 1), np.nan)
         kept = state.memory.get(HISTORY)
         if kept is not None:
+            if (np.abs(kept - 0.5) > 0.5 + 1e-9).any():
+                raise InputError("the state holds a reputation that is not between 0 and 1")
             width = min(kept.shape[1], self.s + 1)
             window[:, :width] = kept[:, :width]
         return window

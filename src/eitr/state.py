@@ -129,7 +129,7 @@ def _checked(rule: str, clients: object, arrays: dict[str, Array]) -> State:
     for name, array in arrays.items():
         if not name.startswith("memory/") or array.ndim != 2 or len(array) != len(clients):
             raise InputError(f"the array {name!r} does not hold a row for each of {len(clients)} clients")
-        if np.isinf(array).any():
-            raise InputError(f"the array {name!r} holds an infinity")
+        if np.isinf(array).any() or (array.dtype == np.float32 and np.isnan(array).any()):
+            raise InputError(f"the array {name!r} holds an infinity or a NaN")
     memory = {name.removeprefix("memory/"): array for name, array in arrays.items()}
     return State(rule, tuple(clients), rounds, memory)

@@ -35,7 +35,8 @@ class FedAvg(Rule):
 
 
 def _shares(round: Round) -> Floats:
-    if round.counts is None:
+    if round.counts is None or not round.counts.any():
         return uniform(round)
-    capped = np.minimum(round.counts, CAP * np.median(round.counts))
+    claims = round.counts / round.counts.max()  # no claim, however absurd, overflows a sum
+    capped = np.minimum(claims, CAP * np.median(claims))
     return capped if capped.sum() > 0 else uniform(round)

@@ -129,7 +129,7 @@ class Rule(ABC):
         """
         if self.ramp > 0:
             weights = weights * np.minimum(1.0, state.rounds[state.rows(round.ids)] / self.ramp)
-        return np.asarray(weights / weights.sum())
+        return np.asarray(weights / weights[round.order].sum())  # in one order: rounding depends on it
 
 
 def uniform(round: Round) -> Floats:
@@ -190,6 +190,8 @@ def _check_vector(vector: NDArray[Any], parameters: int, name: str) -> None:
 
 
 def _checked_counts(counts: NDArray[Any], ids: Sequence[str]) -> Floats:
+    if np.asarray(counts).dtype.kind not in "fiu":
+        raise InputError("sample counts must be numbers")
     numbers = np.asarray(counts, dtype=np.float64)
     if numbers.shape != (len(ids),):
         raise InputError(f"{numbers.size} sample counts for {len(ids)} clients")

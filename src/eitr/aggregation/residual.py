@@ -17,7 +17,7 @@ class Residual(Rule):
     """weight_i ~ (S_i / max S)^2 with S_i = sum_n s_{i,n} std_i(s_{i,n}), s the confidence of a value.
 
     Values with s < delta are replaced by the fitted line before averaging. All scores zero (everybody agrees) or
-    fewer than four clients: the plain mean.
+    fewer than four clients: the plain mean. The result is kept within the range of the values sent.
 
     >>> rng = np.random.default_rng(0)
     >>> updates = rng.normal(0, 0.1, (6, 500)).astype(np.float32)
@@ -42,7 +42,10 @@ class Residual(Rule):
             return state, Result(weighted_mean(round.updates, round.order, weights), weights)
         found = reweight(round.updates, round.order, delta=self.delta, lambda_=self.lambda_)
         weights = self.ramped(state, round, _squared(found.scores))
-        return state, Result(weighted_mean(found.restricted, round.order, weights), weights)
+        model = weighted_mean(found.restricted, round.order, weights)
+        # Where the values level off, the line runs on beyond all of them; the model must not.
+        np.clip(model, round.updates.min(axis=0), round.updates.max(axis=0), out=model)
+        return state, Result(model, weights)
 
 
 def _squared(scores: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """Settings of rules: declared once, with their help and their bounds, checked, and read from `name=value`."""
 
 import math
+import sys
 from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
@@ -97,7 +98,7 @@ def _allowed(value: Any, default: Any, bounds: Bounds) -> bool:
     return (
         isinstance(value, kinds)
         and not isinstance(value, bool)
-        and math.isfinite(value)
+        and abs(value) <= sys.float_info.max  # neither NaN nor infinite, also for whole numbers beyond any float
         and bounds.least <= value <= bounds.most
         and bounds.above < value < bounds.below
     )

@@ -34,5 +34,5 @@ class TrimmedMean(Rule):
     def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
         weights = self.ramped(state, round, uniform(round))
         # 0.3 * 10 is 2.9999999999999996: the share is meant in decimals.
-        drop = int(np.floor(self.beta * len(round.ids) + 1e-9))
+        drop = min(int(np.floor(self.beta * len(round.ids) + 1e-9)), (len(round.ids) - 1) // 2)
         return state, Result(trimmed_mean(round.updates, round.order, weights, drop), weights)

@@ -45,7 +45,7 @@ def _mean(
     accepted: NDArray[np.bool_],
 ) -> Updates:
     model = np.empty(values.shape[1], dtype=values.dtype)
-    share = weights / weights.sum()
+    share = weights / weights[order].sum()
 
     def work(first: int, last: int) -> None:
         _mean_range(values, order, share, origin, reach, accepted, first, last, model)

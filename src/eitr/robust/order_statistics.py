@@ -17,13 +17,13 @@ def weighted_median(updates: Updates, order: Order, weights: NDArray[np.float64]
     With equal weights this is the ordinary median, of an even number the mean of the two middle values.
     """
     # Rounding must not decide whether half is reached exactly: with equal weights sums of 1.0 are exact.
-    scaled = np.ones_like(weights) if (weights == weights[0]).all() else weights / weights.sum()
+    scaled = np.ones_like(weights) if (weights == weights[0]).all() else weights / weights[order].sum()
     return _by_columns(updates, order, scaled, -1)
 
 
 def trimmed_mean(updates: Updates, order: Order, weights: NDArray[np.float64], drop: int) -> Updates:
     """Return the weighted mean of each column without its `drop` smallest and `drop` largest values."""
-    return _by_columns(updates, order, weights / weights.sum(), drop)
+    return _by_columns(updates, order, weights / weights[order].sum(), drop)
 
 
 def _by_columns(updates: Updates, order: Order, weights: NDArray[np.float64], drop: int) -> Updates:

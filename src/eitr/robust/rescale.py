@@ -28,8 +28,10 @@ def rescale_by_deviation(column: Column, clients: Column, varpi: float) -> None:
     while column[order[size - 1]] - column[order[0]] > varpi:
         sigma = np.sqrt(max(squares, 0.0) / size)
         spread = column[order[size - 1]] - column[order[0]]
-        _move_extreme(column, clients, order, size - 1, -1, -sigma)
-        _move_extreme(column, clients, order, 0, 1, sigma)
+        lowered = _move_extreme(column, clients, order, size - 1, -1, -sigma)
+        raised = _move_extreme(column, clients, order, 0, 1, sigma)
+        if not (lowered or raised):
+            break  # varpi is below what rounding can resolve at this magnitude
         squares -= 2.0 * sigma * (spread - sigma)
         if squares < 0.5 * exact:  # bounds what cancellation can add up to: values may start at 1e6
             squares = exact = _squared_deviations(column)
@@ -45,8 +47,8 @@ def _squared_deviations(column: Column) -> float:
 @compiled
 def _move_extreme(
     column: Column, clients: Column, order: NDArray[np.int64], end: int, inward: int, change: float
-) -> None:
-    """Change the extreme value at one end of the order and put it back in its place.
+) -> bool:
+    """Change the extreme value at one end of the order and put it back in its place; say whether it moved at all.
 
     `inward` is the step from that end towards the other one.
     """
@@ -64,4 +66,6 @@ def _move_extreme(
         order[place] = order[place + inward]
         place += inward
     order[place] = moving
+    moved = bool(column[moving] != value)
     column[moving] = value
+    return moved

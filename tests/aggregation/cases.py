@@ -1,0 +1,146 @@
+"""Rounds to try the rules on: ordinary, tied, adversarial and degenerate, and how many of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from eitr.aggregation import Round, make_rule
+from eitr.compiled import JIT
+
+ALL_RULES = ("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual", "fltrust")
+WITHIN_RANGE = ("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual")
+SHIFTING = ("reputation", "fedavg", "median", "trimmed-mean")
+"""Rules whose result moves with the values; the residual rule too, but for a term in its scale."""
+
+
+def examples(compiled: int, plain: int) -> settings:
+    """The number of examples with the JIT on, and with it off, where a round takes twenty times as long."""
+    return settings(max_examples=compiled if JIT else plain, deadline=None)
+
+
+def names(size: int) -> list[str]:
+    return [f"client{row:03d}" for row in range(size)]
+
+
+def aggregate(rule_name: str, updates: np.ndarray, ids=None, state=None, *, counts=None, **chosen):
+    """One round of a rule, with a base and a root where it needs them: (state, result)."""
+    rule = make_rule(rule_name, **chosen)
+    parameters = updates.shape[1]
+    base = np.zeros(parameters, dtype=updates.dtype)
+    root = np.linspace(0.5, 1.0, parameters).astype(updates.dtype)
+    ids = names(len(updates)) if ids is None else ids
+    return rule.update(rule.init() if state is None else state, Round(base, updates, ids, 0, counts=counts, root=root))
+
+
+def assert_same_state(one, other):
+    assert one.rule == other.rule
+    assert one.clients == other.clients
+    np.testing.assert_array_equal(one.rounds, other.rounds)
+    assert one.rounds.dtype == other.rounds.dtype
+    assert list(one.memory) == list(other.memory)
+    for name, array in one.memory.items():
+        assert array.dtype == other.memory[name].dtype
+        np.testing.assert_array_equal(array, other.memory[name])
+
+
+def _ordinary(rng, shape):
+    return rng.normal(0, 0.1, shape)
+
+
+def _tied(rng, shape):
+    return rng.integers(-3, 4, shape) / 8
+
+
+def _shifted(rng, shape):
+    values = rng.normal(0, 0.05, shape)
+    attackers = rng.permutation(shape[0])[: int(rng.integers(0, max(1, (shape[0] + 1) // 2)))]
+    values[attackers] += rng.choice([0.3, 1, 3, 50, 10_000])
+    return values
+
+
+def _colluding(rng, shape):
+    values = rng.normal(0, 0.05, shape)
+    values[: shape[0] // 2] = rng.normal(0, 3, shape[1])
+    return values
+
+
+def _wild(rng, shape):
+    return rng.choice([-1, 1], shape) * 10.0 ** rng.uniform(-9, 6, shape)
+
+
+def _far_away(rng, shape):
+    return 1000 * rng.normal(size=(1, shape[1])) + rng.normal(0, 0.1, shape)
+
+
+def _constant(rng, shape):
+    return np.broadcast_to(rng.normal(size=(1, shape[1])), shape).copy()
+
+
+def _two_values(rng, shape):
+    return np.where(rng.random(shape) < rng.random(), rng.normal(size=(1, shape[1])), 0.25)
+
+
+def _line(rng, shape):
+    values = rng.normal() + 0.1 * np.argsort(rng.random(shape), axis=0)
+    values[0] += rng.choice([0, 0.05, 1])
+    return values
+
+
+def _tiny(rng, shape):
+    return rng.normal(0, 1e-7, shape)
+
+
+def _one_stands_out(rng, shape):
+    values = np.zeros(shape)
+    values[rng.integers(shape[0])] = rng.normal(0, 10, shape[1])
+    return values
+
+
+KINDS = {
+    make.__name__.removeprefix("_"): make
+    for make in (
+        _ordinary,
+        _tied,
+        _shifted,
+        _colluding,
+        _wild,
+        _far_away,
+        _constant,
+        _two_values,
+        _line,
+        _tiny,
+        _one_stands_out,
+    )
+}
+
+
+@dataclass(frozen=True)
+class History:
+    """Several rounds with clients that join, leave and return."""
+
+    rounds: list[tuple[list[str], np.ndarray]]
+
+
+@st.composite
+def populations(draw, most_clients=12, most_parameters=20, least_clients=1, kinds=tuple(KINDS), dtype=None):
+    """(clients, parameters) updates of one kind."""
+    shape = (draw(st.integers(least_clients, most_clients)), draw(st.integers(1, most_parameters)))
+    make = KINDS[draw(st.sampled_from(kinds))]
+    kind = dtype or draw(st.sampled_from([np.float32, np.float64]))
+    return make(np.random.default_rng(draw(st.integers(0, 2**32))), shape).astype(kind)
+
+
+@st.composite
+def histories(draw, most_rounds=6, kinds=tuple(KINDS), most_clients=9):
+    everybody = names(draw(st.integers(1, most_clients)))
+    parameters = draw(st.integers(1, 18))
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rounds = []
+    for _ in range(draw(st.integers(1, most_rounds))):
+        present = draw(st.lists(st.sampled_from(everybody), min_size=1, unique=True))  # in any order
+        make = KINDS[draw(st.sampled_from(kinds))]
+        rounds.append((present, make(rng, (len(present), parameters)).astype(dtype)))
+    return History(rounds)

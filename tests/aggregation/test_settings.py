@@ -1,0 +1,127 @@
+"""Settings: every bound of the specification, both sides of it."""
+
+import dataclasses
+import math
+
+import pytest
+
+from eitr.aggregation import RULES, make_rule
+from eitr.aggregation.settings import parse_settings, settings_of, spelled
+from eitr.errors import InputError
+from tests.aggregation.cases import ALL_RULES
+
+TINY = 1e-12
+REFUSED = {
+    ("reputation", "varpi"): (0.0, -1.0),
+    ("reputation", "lambda_"): (0.0, -2.0),
+    ("reputation", "W"): (0.0, -1e-9),
+    ("reputation", "delta"): (0.0, 1.0, -0.1, 1.1),
+    ("reputation", "a"): (-TINY, 1 + TINY, 2.0),
+    ("reputation", "kappa"): (-TINY, 1 + TINY, -3.0),
+    ("reputation", "s"): (-1, 10_001, 2.0, 2.5, "2"),
+    ("reputation", "c"): (-TINY, -1.0),
+    ("reputation", "rescale"): ("mean", "", 1, None, "Median"),
+    ("reputation", "cutoff"): (1, 0, "true", None),
+    ("residual", "delta"): (0.0, 1.0, -0.1),
+    ("residual", "lambda_"): (0.0, -2.0),
+    ("trimmed-mean", "beta"): (-TINY, 0.5, 0.6, 1.0),
+    **{(name, "ramp"): (-1, 1.0, 0.5, "3", True) for name in ALL_RULES},
+}
+ACCEPTED = {
+    ("reputation", "varpi"): (1e-6, 2, 1e7),
+    ("reputation", "lambda_"): (1e-6, 10.0),
+    ("reputation", "W"): (1e-9, 100),
+    ("reputation", "delta"): (TINY, 1 - TINY),
+    ("reputation", "a"): (0, 0.0, 1, 1.0),
+    ("reputation", "kappa"): (0, 0.0, 1, 1.0),
+    ("reputation", "s"): (0, 1, 10_000),
+    ("reputation", "c"): (0, 0.0, 50.0),
+    ("reputation", "rescale"): ("median", "paper"),
+    ("reputation", "cutoff"): (True, False),
+    ("trimmed-mean", "beta"): (0.0, 0, 0.49),
+    ("fedavg", "ramp"): (0, 1, 1000),
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "value"), [(rule, name, value) for (rule, name), values in REFUSED.items() for value in values]
+)
+def test_a_setting_outside_its_bounds_is_refused_by_name(rule, name, value):
+    with pytest.raises(InputError, match=rf"^{rule}: {name.removesuffix('_')} must be .*, not "):
+        make_rule(rule, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [(cls.name, item.name) for cls in RULES.values() for item, _ in settings_of(cls) if item.default is not None],
+)
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, None, [], 10**400])
+def test_what_is_not_an_ordinary_number_is_refused_for_every_setting(rule, name, value):
+    with pytest.raises(InputError):
+        make_rule(rule, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "value"), [(rule, name, value) for (rule, name), values in ACCEPTED.items() for value in values]
+)
+def test_a_setting_at_its_bounds_is_taken(rule, name, value):
+    assert getattr(make_rule(rule, **{name: value}), name) == value
+
+
+def test_the_defaults_are_those_of_the_papers_table():
+    rule = make_rule("reputation")
+    expected = {"a": 0.5, "W": 2.0, "kappa": 0.3, "c": 0.5, "s": 10, "delta": 0.1, "varpi": 2.0, "lambda_": 2.0}
+    expected |= {"rescale": "median", "cutoff": False, "ramp": 0}
+    assert dataclasses.asdict(rule) == expected
+    assert dataclasses.asdict(make_rule("trimmed-mean")) == {"ramp": 0, "beta": 0.2}
+
+
+def test_there_are_seven_rules_and_each_knows_its_name():
+    assert tuple(RULES) == ALL_RULES
+    assert all(RULES[name].name == name for name in ALL_RULES)
+
+
+def test_an_unknown_rule_is_refused_with_the_list_of_rules():
+    with pytest.raises(InputError, match="no rule 'krum'; there are: reputation, fedavg"):
+        make_rule("krum")
+
+
+@pytest.mark.parametrize("name", ALL_RULES)
+def test_every_setting_has_a_help_text_and_says_what_it_may_be(name):
+    listed = settings_of(RULES[name])
+    assert spelled(listed[-1][0]) == "ramp"
+    for item, bounds in listed:
+        assert len(bounds.help) > 10
+        assert isinstance(item.default, bool) or bounds.describe()
+
+
+def test_settings_are_read_from_text():
+    texts = ["kappa=0.4", "s=3", "lambda=1.5", "rescale=paper", "cutoff=TRUE", "a=1e-1"]
+    assert parse_settings(RULES["reputation"], texts) == {
+        "kappa": 0.4,
+        "s": 3,
+        "lambda_": 1.5,
+        "rescale": "paper",
+        "cutoff": True,
+        "a": 0.1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("kappa", "written name=value"),
+        ("", "written name=value"),
+        ("gamma=1", "no setting 'gamma'; it has: a, W, kappa"),
+        ("lambda_=1", "no setting 'lambda_'"),
+        ("kappa=", "kappa must be a number, not ''"),
+        ("kappa=much", "kappa must be a number"),
+        ("s=1.5", "s must be a whole number"),
+        ("s=1e2", "s must be a whole number"),
+        ("cutoff=yes", "cutoff must be true or false"),
+        ("s=" + "9" * 5000, "s must be a whole number"),
+    ],
+)
+def test_a_text_that_sets_nothing_is_refused(text, complaint):
+    with pytest.raises(InputError, match=complaint):
+        make_rule("reputation", **parse_settings(RULES["reputation"], [text]))

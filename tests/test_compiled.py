@@ -1,0 +1,202 @@
+"""The cache of compiled functions: never stale, never in the way."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from eitr.compiled import JIT, compiled
+
+needs_the_jit = pytest.mark.skipif(not JIT, reason="nothing is compiled or cached with the JIT off")
+
+
+def test_a_compiled_function_computes_what_it_says():
+    @compiled
+    def triangle(n):
+        total = 0
+        for i in range(n + 1):
+            total += i
+        return total
+
+    assert triangle(100) == 5050
+
+
+@pytest.mark.skipif(JIT, reason="with the JIT on the function is compiled")
+def test_with_the_jit_off_a_function_stays_as_it_is():
+    def plain(n):
+        return n
+
+    assert compiled(plain) is plain
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A package of two modules: a function in one inlines a constant and a function of the other."""
+    folder = tmp_path / "twofiles"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    write(
+        folder,
+        "inner",
+        """
+        from eitr.compiled import compiled
+
+        FACTOR = 2
+
+        @compiled
+        def scale(x):
+            return FACTOR * x
+        """,
+    )
+    write(
+        folder,
+        "outer",
+        """
+        from eitr.compiled import compiled
+        from twofiles.inner import FACTOR, scale
+
+        @compiled
+        def both(x):
+            return scale(x) + FACTOR
+        """,
+    )
+    return folder
+
+
+def write(folder, module, text):
+    (folder / f"{module}.py").write_text(textwrap.dedent(text))
+
+
+PROGRAM = """
+from twofiles.outer import both
+print(both(10), sum(both.stats.cache_hits.values()) if hasattr(both, "stats") else None)
+"""
+
+
+def call(package, *, home=None, **environment):
+    """Run the function in a new process: (result, cache hits)."""
+    env = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME")}
+    env |= {
+        "PYTHONPATH": os.pathsep.join([str(package.parent), *sys.path]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HOME": str(home or package.parent),
+    }
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=env | environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert result.returncode == 0, result.stderr
+    value, hits = result.stdout.split()
+    return int(value), hits
+
+
+@needs_the_jit
+def test_a_second_process_loads_what_the_first_compiled(package):
+    assert call(package) == (22, "0")
+    assert call(package) == (22, "1")
+
+
+@needs_the_jit
+def test_a_constant_edited_in_another_file_of_the_folder_is_noticed(package):
+    assert call(package) == (22, "0")
+    source = (package / "inner.py").read_text()
+    touched = (package / "outer.py").stat()
+    write(package, "inner", source.replace("FACTOR = 2", "FACTOR = 3"))
+    assert (package / "outer.py").stat().st_mtime_ns == touched.st_mtime_ns
+    assert call(package) == (33, "0")
+    assert call(package) == (33, "1")
+
+
+@needs_the_jit
+def test_a_file_copied_with_its_old_time_is_noticed_by_its_content(package):
+    call(package)
+    inner = package / "inner.py"
+    times = inner.stat()
+    inner.write_text(inner.read_text().replace("FACTOR = 2", "FACTOR = 5"))
+    os.utime(inner, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert call(package) == (55, "0")
+
+
+@needs_the_jit
+def test_a_new_time_alone_does_not_make_a_cache_stale(package):
+    call(package)
+    for path in package.glob("*.py"):
+        os.utime(path)
+    assert call(package) == (22, "1")
+
+
+@needs_the_jit
+def test_where_no_cache_can_be_written_functions_still_work(package, tmp_path):
+    # Files stand where folders for a cache would be made: neither root nor anybody else can write there.
+    (package / "__pycache__").write_text("")
+    nowhere = tmp_path / "no-home"
+    nowhere.write_text("")
+    assert call(package, home=nowhere) == (22, "0")
+    assert call(package, home=nowhere) == (22, "0")
+    assert (package / "__pycache__").is_file()
+
+
+@needs_the_jit
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
+def test_a_read_only_folder_without_a_home_still_works(package, tmp_path):
+    mount = subprocess.run(["mount", "--bind", "-o", "ro", package, package], capture_output=True, check=False)
+    if mount.returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", package], check=True)
+        assert call(package, home="/proc/nonexistent") == (22, "0")
+        assert not list(package.rglob("*.nbc"))
+    finally:
+        subprocess.run(["umount", package], check=True)
+
+
+@needs_the_jit
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
+def test_a_full_disk_under_the_cache_does_not_stop_the_work(package, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", disk], check=False).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        (disk / "ballast").write_bytes(bytes(8192))
+        assert call(package, NUMBA_CACHE_DIR=str(disk))[0] == 22
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@needs_the_jit
+def test_a_numba_without_the_stamp_means_no_cache(monkeypatch):
+    class Dispatcher:
+        def enable_caching(self):
+            raise AttributeError
+
+        def __call__(self, x):
+            return x
+
+    made = []
+
+    def njit(**options):
+        assert options == {"nogil": True}
+        made.append(Dispatcher())
+        return lambda function: made[-1]
+
+    monkeypatch.setattr("eitr.compiled.numba.njit", njit)
+    assert compiled(lambda x: x) is made[1]
+
+
+@needs_the_jit
+def test_the_folder_can_be_moved(package, tmp_path):
+    call(package)
+    moved = tmp_path / "elsewhere" / "twofiles"
+    shutil.copytree(package, moved)
+    write(moved, "inner", (moved / "inner.py").read_text().replace("FACTOR = 2", "FACTOR = 4"))
+    assert call(moved)[0] == 44
+    assert call(package) == (22, "1")
+
+
+def test_with_the_jit_off_another_process_gets_the_same_numbers(package):
+    assert call(package, NUMBA_DISABLE_JIT="1") == (22, "None")
+    assert not list(Path(package).rglob("*.nbi"))
