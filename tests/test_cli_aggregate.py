@@ -401,9 +401,9 @@ def test_ids_that_do_not_name_each_client_once_are_refused(desk, text, complaint
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("1\n2\n-3\n4\n", "client '2' claims -3 samples"),
-        ("1\n2\nnan\n4\n", "client '2' claims nan samples"),
-        ("1\n2\n1e999\n4\n", "client '2' claims inf samples"),
+        ("1\n2\n-3\n4\n", "client '000002' claims -3 samples"),
+        ("1\n2\nnan\n4\n", "client '000002' claims nan samples"),
+        ("1\n2\n1e999\n4\n", "client '000002' claims inf samples"),
         ("1\n2\nmany\n4\n", "line 3 is not a number: 'many'"),
         ("1\n2\n" + "x" * 500 + "\n4\n", "line 3"),
         ("1\n2\n", "2 sample counts for 4 clients"),
