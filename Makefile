@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 NUMBA_FRESH := $(CURDIR)/build/numba-cache
 
-.PHONY: help run test setup setup-dev lint types unit coverage slow bench clean
+.PHONY: help run test setup setup-dev lint types unit coverage bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,20 +26,17 @@ lint: setup-dev
 types: setup-dev
 	$(BIN)/mypy
 
-unit: setup-dev ## the tests alone, quickly
+unit: setup-dev ## the tests alone, without the long ones
 	$(BIN)/python -m pytest -m "not slow" -q
 
 # Compiled kernels cannot be traced, so they are measured in a second pass with the JIT off. The first pass compiles
 # anew, so that the code generators are measured too.
 coverage: setup-dev
 	rm -rf $(NUMBA_FRESH) .coverage .coverage.*
-	NUMBA_CACHE_DIR=$(NUMBA_FRESH) $(BIN)/coverage run -p -m pytest -m "not slow" -q
+	NUMBA_CACHE_DIR=$(NUMBA_FRESH) $(BIN)/coverage run -p -m pytest -q
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -p -m pytest -m "not slow" -q tests/robust tests/aggregation tests/model
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
-
-slow: setup-dev ## the long forms of the tests
-	$(BIN)/python -m pytest -m slow -q
 
 bench: setup-dev ## compare speed and memory with other aggregators
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r benchmarks/requirements.txt

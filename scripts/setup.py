@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts" if os.name == "nt" else "bin") / "python"
 OLDEST_PYTHON = (3, 11)
-OLDEST_NODE = 18
+OLDEST_NODE = 20
 TORCH = "torch==2.13.0"
 """Installed by itself and first: asked for by another package, its newest CUDA build may come instead."""
 
@@ -56,10 +56,10 @@ def install_python(dev: bool) -> bool:
     """Fill `.venv`; a whole set-up serves the small one too."""
     if up_to_date(VENV, dev, "pyproject.toml"):
         return False
-    if not PYTHON.exists():
+    if not PYTHON.exists() or subprocess.run([str(PYTHON), "-m", "pip", "--version"], capture_output=True).returncode:
         say(f"making a virtual environment in {VENV.name}")
         try:
-            venv.create(VENV, with_pip=True)
+            venv.create(VENV, with_pip=True, clear=True, symlinks=os.name != "nt")
         except subprocess.CalledProcessError:
             shutil.rmtree(VENV, ignore_errors=True)
             stop("Python cannot make a virtual environment.", "Debian: apt-get install python3-venv")
@@ -68,7 +68,9 @@ def install_python(dev: bool) -> bool:
         say(f"installing {TORCH}")
         run([*pip, TORCH], "see README.md, 'torch', for machines with other builds")
     say("installing eitr and what it needs" + (" to be developed and tested" if dev else ""))
-    run([*pip, "--editable", f"{ROOT}[dev]" if dev else str(ROOT)], "check that the Python package index can be reached")
+    run(
+        [*pip, "--editable", f"{ROOT}[dev]" if dev else str(ROOT)], "check that the Python package index can be reached"
+    )
     stamp(VENV, dev, "pyproject.toml")
     return True
 

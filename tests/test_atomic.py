@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eitr.atomic import write_atomically
+from eitr.atomic import write_atomically, write_together
 from eitr.errors import InputError
 
 
@@ -104,3 +104,36 @@ def test_a_directory_that_cannot_be_synced_does_not_lose_the_new_content(
     monkeypatch.setattr("eitr.atomic.os.open", fail)
     write_atomically(target, b"new")
     assert target.read_bytes() == b"new"
+
+
+def test_when_the_second_file_cannot_take_its_name_the_first_gets_its_content_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, new = tmp_path / "first", tmp_path / "second", tmp_path / "new"
+    first.write_bytes(b"old first")
+    second.write_bytes(b"old second")
+    rename = Path.replace
+
+    def busy(self: Path, target: Path) -> Path:
+        if target == second:
+            raise OSError(16, "Device or resource busy")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", busy)
+    with pytest.raises(InputError, match="second: Device or resource busy"):
+        write_together({first: b"1", new: b"2", second: b"3"})
+    assert first.read_bytes() == b"old first"
+    assert second.read_bytes() == b"old second"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "second"]
+
+
+def test_several_files_are_written_also_where_there_are_no_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(source: Path, target: Path) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    (tmp_path / "a").write_bytes(b"old")
+    write_together({tmp_path / "a": b"new a", tmp_path / "b": b"new b"})
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"new a", "b": b"new b"}

@@ -443,9 +443,9 @@ def test_an_unknown_rule_is_refused_with_the_list_of_rules(desk):
 @pytest.mark.parametrize("pair", [("out", "state"), ("out", "report"), ("report", "state")])
 def test_two_outputs_in_one_file_are_refused(desk, pair):
     desk.good(state="memory")
-    desk.refuses("need different files", **{"state": "memory", pair[0]: "memory", pair[1]: "memory"})
+    desk.refuses("need files of their own", **{"state": "memory", pair[0]: "memory", pair[1]: "memory"})
     desk.path("link").symlink_to(desk.path("memory"))
-    desk.refuses("need different files", **{"state": "memory", pair[0]: "memory", pair[1]: "link"})
+    desk.refuses("need files of their own", **{"state": "memory", pair[0]: "memory", pair[1]: "link"})
 
 
 def test_a_state_of_another_version_is_refused(desk):

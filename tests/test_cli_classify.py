@@ -127,12 +127,31 @@ def test_errors_reach_people_as_one_line(monkeypatch, capsys):
     assert capsys.readouterr().err == "error: a message of two lines\n"
 
 
-def test_a_closed_pipe_is_no_error(monkeypatch):
-    def closed():
-        raise BrokenPipeError
+def test_an_output_that_cannot_be_written_is_one_line(monkeypatch, capsys):
+    def full():
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cli, "app", closed)
-    monkeypatch.setattr(sys, "stderr", open("/dev/null", "w"))  # noqa: SIM115, PTH123 (main closes it)
+    monkeypatch.setattr(cli, "app", full)
     with pytest.raises(SystemExit) as ended:
         cli.main()
-    assert ended.value.code == 0
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "error: cannot write the output: No space left on device\n"
+
+
+def test_a_title_cannot_steer_the_terminal(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_bytes("<title>a\x1b]0;pwn\x07b&#27;[2Jc\u202ed</title><p>insulin".encode())
+    output = invoke("classify", str(page)).output
+    assert "a]0;pwnb[2Jcd" in output
+    assert "\x1b" not in output
+
+
+def test_rows_come_through_a_pipe_and_as_gzip_through_standard_input(tmp_path):
+    rows = b'{"text": "insulin", "odd": "\\ud800"}\n'
+    piped = subprocess.run(
+        ["bash", "-c", f'"{EITR}" classify --jsonl <(cat)'], input=rows, capture_output=True, check=False
+    )
+    packed = run("classify", "--jsonl", "-", given=gzip.compress(rows))
+    for result in (piped, packed):
+        assert json.loads(result.stdout)["label"] == "health"
+        assert result.stderr == b""

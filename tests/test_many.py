@@ -62,6 +62,15 @@ def test_a_model_and_a_vocabulary_that_do_not_belong_together_are_refused(classi
         Classifier(classifier.model, Vocabulary(("vote",), np.ones(1)))
 
 
+def test_a_reason_names_the_word_as_it_stands_on_the_page(classifier):
+    from eitr.pages import Page
+
+    forms = {"doctors": 0, "votes": 1}
+    known = Classifier(classifier.model, Vocabulary(classifier.vocabulary.words, np.ones(6), forms))
+    reasons = known.reasons(Page(text="doctor doctors doctors votes"))
+    assert [reason.word for reason in reasons] == ["doctors", "votes"]
+
+
 def test_the_word_that_made_the_verdict_is_named_first_and_one_against_it_last(classifier):
     from eitr.pages import Page
 

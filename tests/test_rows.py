@@ -22,7 +22,7 @@ def test_gzip_is_known_by_its_content_not_its_name(tmp_path):
 
 
 def test_standard_input_is_a_dash(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"title": "a"}\n')))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b'{"title": "a"}\n'))))
     assert list(read_rows(rows.Path("-"))) == [(1, {"title": "a"})]
 
 
@@ -32,6 +32,7 @@ def test_standard_input_is_a_dash(monkeypatch):
         (b'{"title": "a"}\n{broken\n', "line 2 is not JSON"),
         (b"\xff\xfe\n", "line 1 is not JSON"),
         (b"[1]\n", "line 1 is not a JSON object"),
+        (b'{"n": NaN}\n', "line 1 is not JSON"),
         (b"[" * 100_000, "line 1 is not JSON"),
         (gzip.compress(b'{"title": "a"}\n' * 10_000)[:-40], "damaged or cut off"),
         (b"\x1f\x8bnonsense", "damaged or cut off"),

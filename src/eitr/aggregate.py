@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import time
 import warnings
 from dataclasses import dataclass
@@ -43,8 +44,12 @@ def run(job: Job) -> dict[str, Any]:
     """Aggregate; write parameters, report and state together or not at all; return the report."""
     rule = make_rule(job.rule, **parse_settings(rule_class(job.rule), job.settings))
     outputs = [_place(path) for path in (job.out, job.report, job.state) if path is not None]
-    if len(set(outputs)) < len(outputs):
-        raise InputError("the parameters, the report and the state need different files")
+    inputs = [_place(path) for path in (job.updates, job.clients, job.counts, job.base, job.root) if path is not None]
+    if len(set(outputs)) < len(outputs) or set(outputs) & set(inputs):
+        raise InputError("the parameters, the report and the state need files of their own")
+    for folder in {path.parent for path in outputs}:
+        if not os.access(folder, os.W_OK):
+            raise InputError(f"cannot write to the folder {folder}")
     state = load_state(job.state, rule.name) if job.state and job.state.exists() else rule.init()
     updates = _array(job.updates)
     round = Round(
@@ -120,7 +125,7 @@ def _array(path: Path) -> NDArray[Any]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return read_limited(path, TEXT_LIMIT).decode("utf-8-sig").splitlines()
+        return read_limited(path, TEXT_LIMIT).decode("utf-8-sig").rstrip().splitlines()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a text in UTF-8") from error
     except InputError as error:

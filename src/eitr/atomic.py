@@ -3,7 +3,8 @@
 import contextlib
 import os
 import secrets
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from eitr.errors import InputError
@@ -23,19 +24,57 @@ def write_together(files: Mapping[Path, bytes]) -> None:
     prepared: list[tuple[Path, Path]] = []
     try:
         for path, data in files.items():
-            try:
+            with _named(path):
                 prepared.append(_prepared(Path(os.path.realpath(path)), data))
-            except OSError as error:
-                raise InputError(f"cannot write {path}: {error.strerror or error}") from error
-        for temporary, target in prepared:
-            try:
-                temporary.replace(target)
-            except OSError as error:
-                raise InputError(f"cannot write {target}: {error.strerror or error}") from error
-            _sync_directory(target.parent)
+        _take_names(prepared)
     finally:
         for temporary, _ in prepared:
             temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Turn what the system says into an error that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _take_names(prepared: list[tuple[Path, Path]]) -> None:
+    """Rename all files to their targets; if one cannot be, give the others their old contents back."""
+    undo: list[tuple[Path, Path | None]] = []
+    try:
+        for temporary, target in prepared:
+            with _named(target):
+                # The last rename needs no way back.
+                undo.append((target, _kept(target) if len(undo) < len(prepared) - 1 else None))
+                temporary.replace(target)
+    except BaseException:
+        for target, old in undo[:-1]:
+            if old is None:
+                target.unlink(missing_ok=True)
+            else:
+                old.replace(target)
+        raise
+    finally:
+        for _, old in undo:
+            if old is not None:
+                old.unlink(missing_ok=True)
+    for _, target in prepared:
+        _sync_directory(target.parent)
+
+
+def _kept(target: Path) -> Path | None:
+    """Keep a target's present content under another name; None where there is none yet."""
+    if not target.exists():
+        return None
+    old = _beside(target)
+    try:
+        os.link(target, old)
+    except OSError:  # a file system without hard links
+        shutil.copy2(target, old)
+    return old
 
 
 def _prepared(target: Path, data: bytes) -> tuple[Path, Path]:
@@ -43,7 +82,7 @@ def _prepared(target: Path, data: bytes) -> tuple[Path, Path]:
     if target.exists() and not target.is_file():
         # Renaming over a device such as /dev/full would replace the device itself.
         raise OSError("not a regular file")
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    temporary = _beside(target)
     try:
         _write_to_disk(temporary, data)
         if target.exists():
@@ -52,6 +91,11 @@ def _prepared(target: Path, data: bytes) -> tuple[Path, Path]:
         temporary.unlink(missing_ok=True)
         raise
     return temporary, target
+
+
+def _beside(target: Path) -> Path:
+    """Return a name in the target's folder that nobody else has."""
+    return target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
 
 
 def _write_to_disk(path: Path, data: bytes) -> None:

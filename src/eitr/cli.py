@@ -2,10 +2,11 @@
 
 import json
 import sys
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -31,11 +32,19 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        Console(stderr=True, soft_wrap=True).print(Text.assemble(("error: ", "bold red"), " ".join(str(error).split())))
-        sys.exit(2)
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        sys.stderr.close()
-        sys.exit(0)
+        _complain(str(error))
+    except OSError as error:  # a full disk behind standard output, say; a closed pipe is Typer's business
+        _complain(f"cannot write the output: {error.strerror or error}")
+
+
+def _complain(message: str) -> NoReturn:
+    Console(stderr=True, soft_wrap=True).print(Text.assemble(("error: ", "bold red"), _printable(message)))
+    sys.exit(2)
+
+
+def _printable(text: str) -> str:
+    """Return a text on one line and without control characters: a page's title must not steer the terminal."""
+    return "".join(character for character in " ".join(text.split()) if unicodedata.category(character)[0] != "C")
 
 
 def _show_version(wanted: bool) -> None:
@@ -122,9 +131,7 @@ def aggregate(
     )
     with _busy("aggregating"):
         finished = run(job)
-    Console(stderr=True, soft_wrap=True).print(
-        f"{rule}: {len(finished['clients'])} clients, {finished['seconds']:.3f} s; see {out} and {report}"
-    )
+    _tell(f"{rule}: {len(finished['clients'])} clients, {finished['seconds']:.3f} s; see {out} and {report}")
 
 
 @app.command()
@@ -156,12 +163,12 @@ def classify(
         from eitr.many import classified
 
         for row in classified(Classifier.shipped(), jsonl):
-            print(json.dumps(row, ensure_ascii=False))
+            print(json.dumps(row))
         return
     from eitr.fetch import fetch
     from eitr.pages import extract
 
-    document = fetch(source or "-")
+    document = fetch(source or "")
     page = extract(document.data, content_type=document.content_type)
     classifier = Classifier.shipped()
     verdict, reasons = classifier.classify([page])[0], classifier.reasons(page)[:words]
@@ -174,8 +181,7 @@ def classify(
                     "probabilities": verdict.probabilities,
                     "words": found,
                     "title": page.title,
-                },
-                ensure_ascii=False,
+                }
             )
         )
         return
@@ -186,7 +192,7 @@ def _print_verdict(title: str, label: str, probabilities: dict[str, float], word
     """Print a verdict for people: a bar a class, the reasons below."""
     console = Console()
     topic = TOPICS[index_of(label)]
-    console.print(Text.assemble("\n", ((title.splitlines() or ["(a page without a title)"])[0], "bold")))
+    console.print(Text.assemble("\n", (_printable((title.splitlines() or ["(a page without a title)"])[0]), "bold")))
     sure = f"{100 * probabilities[label]:.0f} % sure"
     badge = f" {topic.letter} " if topic.letter else " – "
     console.print(
@@ -232,7 +238,11 @@ def vocabulary(
         else:
             chosen = central_vocabulary(rows, size=size)
     chosen.save(out)
-    Console(stderr=True).print(f"{len(chosen)} words in {out}, the weightiest: {', '.join(chosen.words[:10])}")
+    _tell(f"{len(chosen)} words in {out}, the weightiest: {', '.join(chosen.words[:10])}")
+
+
+def _tell(message: str) -> None:
+    Console(stderr=True, soft_wrap=True, markup=False, highlight=False).print(message)
 
 
 @contextmanager

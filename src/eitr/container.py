@@ -6,6 +6,7 @@ those who read it. Nothing in such a file is executable.
 """
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -61,9 +62,9 @@ def read_limited(path: Path, limit: int) -> bytes:
         if path.exists() and not path.is_file():
             raise InputError("not a regular file")
         with path.open("rb") as stream:
-            data = stream.read(limit + 1)
+            # Asked by its size: a read of `limit` bytes would first reserve as much memory.
+            if os.fstat(stream.fileno()).st_size > limit:
+                raise InputError(f"larger than {limit} bytes, more than such a file can be")
+            return stream.read()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}") from error
-    if len(data) > limit:
-        raise InputError(f"larger than {limit} bytes, more than such a file can be")
-    return data

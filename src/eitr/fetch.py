@@ -25,7 +25,7 @@ def fetch(source: str) -> Document:
     """Read a document from `-` (standard input), an http(s) address, or a file. No more of it than is looked at."""
     if source == "-":
         return Document(sys.stdin.buffer.read(MAX_BYTES))
-    if source.startswith(("http://", "https://")):
+    if source.lower().startswith(("http://", "https://")):
         return _from_web(source)
     try:
         with Path(source).open("rb") as stream:

@@ -15,6 +15,9 @@ from eitr.rows import read_rows
 Row = tuple[Page, dict[str, Any]]
 """A page and the row it came from."""
 
+OURS = ("label", "probabilities")
+"""Fields that verdicts add; a row's own of that name is passed through as `given_...`."""
+
 BATCH = 512
 """Pages judged at a time: enough to be fast, few enough that the first verdicts come at once."""
 
@@ -24,7 +27,7 @@ def classified(classifier: Classifier, path: Path) -> Iterator[dict[str, Any]]:
     for rows in _batches(_pages(path)):
         verdicts = classifier.classify([page for page, _ in rows])
         for (_, row), verdict in zip(rows, verdicts, strict=True):
-            passed = {("given_label" if name == "label" else name): row[name] for name in row if name not in FIELDS}
+            passed = {(f"given_{name}" if name in OURS else name): row[name] for name in row if name not in FIELDS}
             yield {**passed, "label": verdict.label, "probabilities": verdict.probabilities}
 
 

@@ -26,12 +26,16 @@ def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if line.isspace():
                 continue
             try:
-                row = json.loads(line)
+                row = json.loads(line, parse_constant=_refuse)
             except (ValueError, RecursionError):
                 raise InputError(f"{path}: line {number} is not JSON") from None
             if not isinstance(row, dict):
                 raise InputError(f"{path}: line {number} is not a JSON object")
             yield number, row
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _line(stream: BinaryIO, path: Path, number: int) -> bytes:
@@ -46,14 +50,26 @@ def _line(stream: BinaryIO, path: Path, number: int) -> bytes:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes, unpacking gzip by what the file begins with, not by its name."""
+    """Open a file for reading bytes, unpacking gzip by what it begins with, not by its name.
+
+    It is opened once and only peeked at: what was read from a pipe would be gone.
+    """
     if str(path) == "-":
-        yield sys.stdin.buffer
+        yield _unpacked(sys.stdin.buffer, path)
         return
     try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == _GZIP
+        stream = path.open("rb")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
-    with gzip.open(path, "rb") if packed else path.open("rb") as stream:
-        yield stream  # type: ignore[misc]
+    with stream:
+        yield _unpacked(stream, path)
+
+
+def _unpacked(stream: Any, path: Path) -> BinaryIO:
+    """Return the stream, or what it unpacks to."""
+    try:
+        packed = stream.peek(2)[:2] == _GZIP
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    unpacked: Any = gzip.GzipFile(fileobj=stream) if packed else stream
+    return unpacked  # type: ignore[no-any-return]

@@ -28,7 +28,7 @@ def _no_rounds() -> NDArray[np.int64]:
     return np.zeros(0, dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class State:
     """The memory of a rule. Equal contents are equal states, whatever order clients joined in."""
 
@@ -39,6 +39,11 @@ class State:
     """(clients,): rounds each client took part in."""
     memory: Mapping[str, Array] = field(default_factory=dict)
     """The rule's own arrays, one row a client."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and state_bytes(self) == state_bytes(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def known(self, ids: Sequence[str]) -> "State":
         """Return this state with rows for all of `ids`; rows of new clients are zero (NaN in float64 arrays)."""
@@ -81,10 +86,13 @@ class State:
         )
 
 
+def blank(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return rows of clients of whom nothing is known: NaN in float64 arrays, which hold histories, else 0."""
+    return np.full(shape, np.nan if dtype == np.float64 else 0, dtype=dtype)
+
+
 def _extended(array: Array, new: int) -> Array:
-    """Append rows for new clients: NaN says "never observed" where a rule keeps float64 histories."""
-    fill = np.nan if array.dtype == np.float64 else 0
-    return np.concatenate([array, np.full((new, *array.shape[1:]), fill, dtype=array.dtype)])
+    return np.concatenate([array, blank((new, *array.shape[1:]), array.dtype)])
 
 
 def save_state(state: State, path: Path) -> None:

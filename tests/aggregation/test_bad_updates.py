@@ -135,3 +135,31 @@ def test_a_bad_number_of_threads_is_refused(monkeypatch):
         monkeypatch.setenv("EITR_THREADS", text)
         with pytest.raises(InputError, match="EITR_THREADS must be a whole number"):
             aggregate("median", np.ones((2, 4)))
+
+
+def test_an_update_of_another_length_is_refused_naming_the_client():
+    vectors = [np.zeros(3), np.zeros(2), np.zeros(3)]
+    with pytest.raises(InputError, match=r"client 'b' sent parameters of shape \(2,\), not \(3,\)"):
+        Round(None, vectors, ["a", "b", "c"])
+    with pytest.raises(InputError, match="client 'a' sent"):
+        Round(np.zeros(2), vectors, ["a", "b", "c"])
+    with pytest.raises(InputError, match="nothing to aggregate"):
+        Round(None, [], [])
+    assert Round(None, vectors[::2], ["a", "c"]).updates.shape == (2, 3)
+
+
+def test_a_state_that_the_rule_cannot_have_written_is_refused():
+    foreign = State("fedavg", ("a",), np.ones(1, dtype=np.int64), {"steps": np.zeros((1, 1), dtype=np.float32)})
+    with pytest.raises(InputError, match="'steps' of float32, which 'fedavg' never wrote"):
+        make_rule("fedavg").update(foreign, Round(None, np.zeros((1, 1)), ["a"]))
+    with pytest.raises(InputError, match="of the rule 'fedavg'"):
+        make_rule("reputation").refuse(State("fedavg"), "a", 5)
+    with pytest.raises(InputError, match="at least one parameter"):
+        make_rule("reputation").refuse(State("reputation"), "a", 0)
+
+
+def test_a_rule_takes_lambda_by_its_own_name_and_numpy_numbers():
+    assert make_rule("residual", **{"lambda": np.float64(3)}) == make_rule("residual", lambda_=3.0)
+    assert make_rule("fedavg", ramp=np.int64(2)).ramp == 2
+    with pytest.raises(InputError, match="no setting 'bogus'"):
+        make_rule("fedavg", bogus=1)

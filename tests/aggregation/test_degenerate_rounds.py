@@ -144,6 +144,8 @@ def test_the_largest_magnitudes_that_are_let_in_give_finite_numbers():
 
 @pytest.mark.parametrize("varpi", [1e-12, 1e-20])
 def test_the_papers_rescaling_ends_also_where_rounding_leaves_no_smaller_range(varpi):
-    updates = np.array([[1e6], [999_999.0], [999_998.5]])
+    # In the second column the step back and forth is one unit in the last place: something always moves.
+    updates = np.array([[1e6, 900_000.0], [999_999.0, 900_000.0], [999_998.5, 900_005.0]])
     _, result = aggregate("reputation", updates, rescale="paper", varpi=varpi)
     assert 999_998.5 <= result.model[0] <= 1e6
+    assert 900_000 <= result.model[1] <= 900_005

@@ -1,5 +1,6 @@
 """FoolsGold: clients whose steps over all rounds point the same way are taken for copies of one attacker."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -38,6 +39,7 @@ class FoolsGold(Rule):
 
     name: ClassVar[str] = "foolsgold"
     summary: ClassVar[str] = "weights from how similar the clients' accumulated steps are"
+    remembers: ClassVar[Mapping[str, Any]] = {STEPS: np.float32}
 
     def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
         base = round.need("base", self.name)

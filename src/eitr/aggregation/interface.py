@@ -8,8 +8,9 @@ implement `_aggregate`, and add it to `registry.py`.
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from eitr.aggregation.settings import check_settings, setting
 from eitr.errors import InputError
 from eitr.robust.tiles import Updates
-from eitr.state import State
+from eitr.state import State, blank
 
 Floats = NDArray[np.float64]
 Scorer = Callable[[Updates], Floats]
@@ -28,14 +29,14 @@ LARGEST = 1e6
 """Parameters beyond this magnitude are refused: no honest training gets there."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Round:
     """The updates of one round, checked. A bad one is an `InputError` that names the client."""
 
     base: NDArray[Any] | None
     """(parameters,): the global parameters that the clients started from. Some rules do without."""
     updates: Updates
-    """(clients, parameters): float32 or float64. Parameters, not gradients."""
+    """(clients, parameters): float32 or float64. Parameters, not gradients. May be given as a list of vectors."""
     ids: Sequence[str]
     index: int = 0
     """The number of the round."""
@@ -48,9 +49,14 @@ class Round:
     """Rows in the order of the client ids, sorted as strings: how every rule takes them."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "updates", _checked_updates(self.updates))
+        if isinstance(self.updates, np.ndarray) and self.updates.ndim != 2:
+            raise InputError(f"updates must be a table (clients, parameters), not of shape {self.updates.shape}")
+        object.__setattr__(self, "ids", _checked_ids(self.ids, len(self.updates)))
+        for name in ("base", "root"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, np.asarray(getattr(self, name)))
+        object.__setattr__(self, "updates", _checked_updates(self.updates, self.ids, self.base))
         clients, parameters = self.updates.shape
-        object.__setattr__(self, "ids", _checked_ids(self.ids, clients))
         order = np.array(sorted(range(clients), key=self.ids.__getitem__), dtype=np.int64)
         object.__setattr__(self, "order", order)
         for row, client in enumerate(self.ids):
@@ -74,7 +80,7 @@ class Round:
         return np.asarray(vector)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Result:
     """What a rule says about a round. Arrays by client are in the order of the round's updates."""
 
@@ -95,6 +101,8 @@ class Rule(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    remembers: ClassVar[Mapping[str, Any]] = {}
+    """The arrays this rule keeps in its state, by name, with their types."""
 
     ramp: int = setting(0, "rounds until a new client has its full weight (0: at once)", least=0)
 
@@ -107,9 +115,16 @@ class Rule(ABC):
 
     def update(self, state: State, round: Round) -> tuple[State, Result]:
         """Combine the updates of a round; return the state after it and the result."""
+        self.check_state(state)
+        return self._aggregate(state.joined(round.ids), round)
+
+    def check_state(self, state: State) -> None:
+        """Refuse a state that this rule cannot have written."""
         if state.rule != self.name:
             raise InputError(f"this is the state of the rule {state.rule!r}, not of {self.name!r}")
-        return self._aggregate(state.joined(round.ids), round)
+        for name, array in state.memory.items():
+            if name not in self.remembers or array.dtype != self.remembers[name]:
+                raise InputError(f"the state holds an array {name!r} of {array.dtype}, which {self.name!r} never wrote")
 
     def refuse(self, state: State, client: str, parameters: int) -> State:
         """Return the state after an update of `parameters` numbers was refused at the door.
@@ -139,22 +154,34 @@ def uniform(round: Round) -> Floats:
 
 def remember(state: State, name: str, rows: NDArray[np.int64], values: NDArray[Any]) -> State:
     """Return the state with `values` as the named rows of one of the rule's arrays; the array is made if need be."""
-    array = state.memory.get(name)
-    if array is None:
-        array = np.zeros((len(state.clients), *values.shape[1:]), dtype=values.dtype)
-    array = array.copy()
+    before = state.memory.get(name)
+    array = blank((len(state.clients), *values.shape[1:]), values.dtype) if before is None else before.copy()
     array[rows] = values
-    return replace(state, memory={**state.memory, name: array})
+    return state.with_memory(name, array)
 
 
-def _checked_updates(updates: NDArray[Any]) -> Updates:
-    if updates.ndim != 2:
-        raise InputError(f"updates must be a table (clients, parameters), not of shape {updates.shape}")
+def _checked_updates(
+    updates: NDArray[Any] | Sequence[NDArray[Any]], ids: Sequence[str], base: NDArray[Any] | None
+) -> Updates:
+    if not isinstance(updates, np.ndarray):
+        updates = _stacked([np.asarray(update) for update in updates], ids, base)
     if updates.dtype not in (np.float32, np.float64):
         raise InputError(f"updates must be float32 or float64, not {updates.dtype}")
     if updates.shape[0] == 0 or updates.shape[1] == 0:
         raise InputError(f"there is nothing to aggregate: updates of shape {updates.shape}")
     return np.ascontiguousarray(updates)
+
+
+def _stacked(updates: list[NDArray[Any]], ids: Sequence[str], base: NDArray[Any] | None) -> NDArray[Any]:
+    """Make a table of vectors that all have the length of the base, or else of most."""
+    if not updates:
+        raise InputError("there is nothing to aggregate: no updates")
+    lengths = [update.shape for update in updates]
+    usual = Counter(lengths).most_common(1)[0][0] if base is None else base.shape
+    for client, length in zip(ids, lengths, strict=True):
+        if length != usual or len(length) != 1:
+            raise InputError(f"client {client!r} sent parameters of shape {length}, not {usual}")
+    return np.stack(updates)
 
 
 def _checked_ids(ids: Sequence[str], clients: int) -> tuple[str, ...]:

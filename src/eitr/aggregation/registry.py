@@ -9,6 +9,7 @@ from eitr.aggregation.interface import Rule
 from eitr.aggregation.median import Median
 from eitr.aggregation.reputation import Reputation
 from eitr.aggregation.residual import Residual
+from eitr.aggregation.settings import settings_of, spelled
 from eitr.aggregation.trimmed_mean import TrimmedMean
 from eitr.errors import InputError
 
@@ -30,4 +31,9 @@ def make_rule(name: str, **settings: Any) -> Rule:
     >>> make_rule("trimmed-mean", beta=0.3)
     TrimmedMean(ramp=0, beta=0.3)
     """
-    return rule_class(name)(**settings)
+    chosen = rule_class(name)
+    known = {spelled(item): item.name for item, _ in settings_of(chosen)}
+    for setting in settings:
+        if setting not in known and setting not in known.values():
+            raise InputError(f"the rule {name!r} has no setting {setting!r}; it has: {', '.join(known)}")
+    return chosen(**{known.get(setting, setting): value for setting, value in settings.items()})

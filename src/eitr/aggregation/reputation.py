@@ -1,13 +1,15 @@
 """The paper's rule: detect outlying parameters, remember who sent them, weigh by reputation."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from eitr.aggregation.interface import Floats, Result, Round, Rule
 from eitr.aggregation.settings import setting
-from eitr.reputation import Observations, ReputationModel
+from eitr.errors import InputError
+from eitr.reputation import HISTORY, Observations, ReputationModel
 from eitr.robust.combination import combine
 from eitr.robust.detection import detect
 from eitr.state import State
@@ -41,6 +43,7 @@ class Reputation(Rule):
 
     name: ClassVar[str] = "reputation"
     summary: ClassVar[str] = "the paper's rule: weights from a reputation with memory"
+    remembers: ClassVar[Mapping[str, Any]] = {HISTORY: np.float64}
 
     a: float = setting(0.5, "share of uncertainty that counts as belief", least=0.0, most=1.0)
     W: float = setting(2.0, "weight of the non-informative prior", above=0.0)
@@ -71,6 +74,9 @@ class Reputation(Rule):
 
     def refuse(self, state: State, client: str, parameters: int) -> State:
         """Record a refused update: every one of its parameters is a negative observation."""
+        self.check_state(state)
+        if parameters < 1:
+            raise InputError(f"an update has at least one parameter, not {parameters}")
         state, _ = self._model.update(state, Observations([client], [0], [parameters]))
         return state
 

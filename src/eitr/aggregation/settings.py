@@ -4,6 +4,7 @@ import math
 import sys
 from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields
+from numbers import Integral, Real
 from typing import Any
 
 from eitr.errors import InputError
@@ -94,13 +95,14 @@ def _allowed(value: Any, default: Any, bounds: Bounds) -> bool:
         return isinstance(value, bool)
     if isinstance(default, str):
         return value in bounds.choices
-    kinds = (int,) if isinstance(default, int) else (int, float)
-    return (
-        isinstance(value, kinds)
-        and not isinstance(value, bool)
-        and abs(value) <= sys.float_info.max  # neither NaN nor infinite, also for whole numbers beyond any float
-        and bounds.least <= value <= bounds.most
-        and bounds.above < value < bounds.below
+    kind = Integral if isinstance(default, int) else Real
+    if not isinstance(value, kind) or isinstance(value, bool):
+        return False
+    number: Any = value
+    return bool(
+        abs(number) <= sys.float_info.max  # neither NaN nor infinite, also for whole numbers beyond any float
+        and bounds.least <= number <= bounds.most
+        and bounds.above < number < bounds.below
     )
 
 

@@ -22,16 +22,17 @@ def rescale_by_deviation(column: Column, clients: Column, varpi: float) -> None:
     column's elements stays that of the values before rescaling. Among equal extremes the lowest client moves.
     """
     size = column.shape[0]
+    # Below this, steps are lost in rounding and the loop would never end.
+    finest = 4.0 * size * np.finfo(np.float64).eps * max(abs(column[0]), abs(column[size - 1]))
+    varpi = max(varpi, finest)
     order = np.arange(size)  # positions of `column`, kept in ascending order of their current values
     squares = _squared_deviations(column)
     exact = squares  # as last computed in full
     while column[order[size - 1]] - column[order[0]] > varpi:
         sigma = np.sqrt(max(squares, 0.0) / size)
         spread = column[order[size - 1]] - column[order[0]]
-        lowered = _move_extreme(column, clients, order, size - 1, -1, -sigma)
-        raised = _move_extreme(column, clients, order, 0, 1, sigma)
-        if not (lowered or raised):
-            break  # varpi is below what rounding can resolve at this magnitude
+        _move_extreme(column, clients, order, size - 1, -1, -sigma)
+        _move_extreme(column, clients, order, 0, 1, sigma)
         squares -= 2.0 * sigma * (spread - sigma)
         if squares < 0.5 * exact:  # bounds what cancellation can add up to: values may start at 1e6
             squares = exact = _squared_deviations(column)
@@ -47,8 +48,8 @@ def _squared_deviations(column: Column) -> float:
 @compiled
 def _move_extreme(
     column: Column, clients: Column, order: NDArray[np.int64], end: int, inward: int, change: float
-) -> bool:
-    """Change the extreme value at one end of the order and put it back in its place; say whether it moved at all.
+) -> None:
+    """Change the extreme value at one end of the order and put it back in its place.
 
     `inward` is the step from that end towards the other one.
     """
@@ -66,6 +67,4 @@ def _move_extreme(
         order[place] = order[place + inward]
         place += inward
     order[place] = moving
-    moved = bool(column[moving] != value)
     column[moving] = value
-    return moved

@@ -92,24 +92,27 @@ def _judge_piece(
         sort_tile(work.values, work.clients, work.sort_network)
         _fit(work, factor, network)
         for lane in range(min(LANES, last - start)):
-            mean, square = 0.0, 0.0
+            mean = 0.0
             for rank in range(size):
                 residual = abs(work.residuals[rank, lane])
                 confidence = 1.0
                 if residual > bound[rank] * work.scale[0, lane]:
                     confidence = bound[rank] * work.scale[0, lane] / residual
                 work.buffer[rank, lane] = confidence
-                mean += confidence / size
-                square += confidence * confidence / size
-            deviation = np.sqrt(max(square - mean * mean, 0.0))
+                mean += confidence
+            mean /= size
+            square = 0.0
+            for rank in range(size):
+                square += (work.buffer[rank, lane] - mean) ** 2
+            deviation = np.sqrt(square / size)
             for rank in range(size):
                 row = order[int(work.clients[rank, lane])]
                 confidence = work.buffer[rank, lane]
                 scores[row] += confidence * deviation
-                value = work.values[rank, lane]
+                restricted[row, start + lane] = updates[row, start + lane]
                 if confidence < delta:
-                    value -= work.residuals[rank, lane]
-                restricted[row, start + lane] = value + work.median[0, lane]
+                    line = work.values[rank, lane] - work.residuals[rank, lane]
+                    restricted[row, start + lane] = line + work.median[0, lane]
 
 
 @compiled
