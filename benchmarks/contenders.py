@@ -12,6 +12,7 @@ from benchmarks.straightforward import reputation_rule
 from eitr.aggregation import Round, make_rule
 
 REPUTATION = "EITR reputation"
+RESIDUAL = "EITR residual"
 STRAIGHTFORWARD = "straightforward PyTorch"
 TORCH_MEDIAN = "torch.median"
 
@@ -32,8 +33,8 @@ def contenders() -> list[Contender]:
     """Return all contenders that can run here."""
     return [
         Contender(REPUTATION, _ours("reputation")),
-        Contender(f"{REPUTATION}, {TIES:.0%} ties", _ours("reputation"), ties=TIES),
-        Contender("EITR residual", _ours("residual")),
+        *(Contender(f"{REPUTATION}, {ties:.0%} ties", _ours("reputation"), ties=ties) for ties in TIES),
+        Contender(RESIDUAL, _ours("residual")),
         Contender(STRAIGHTFORWARD, lambda given: reputation_rule(_tensor(given)), slow=True),
         Contender(TORCH_MEDIAN, lambda given: torch.median(_tensor(given), dim=0)),
         *(Contender(f"ByzFL {name}", _peer(rule)) for name, rule in peers.rules().items()),

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks import memory, peers, timing
 from benchmarks.acceptance import verdicts
-from benchmarks.contenders import REPUTATION, STRAIGHTFORWARD, TORCH_MEDIAN, contenders
+from benchmarks.contenders import REPUTATION, RESIDUAL, STRAIGHTFORWARD, TORCH_MEDIAN, contenders
 from benchmarks.machine import describe_machine
 from benchmarks.report import Report, as_json, as_markdown
 
@@ -35,7 +35,7 @@ def run(sizes: Sizes, *, threads: int, seed: int, quick: bool) -> Report:
     """Measure everything, with a progress bar on stderr."""
     machine = describe_machine(threads)
     everybody = contenders()
-    for_memory = [REPUTATION, TORCH_MEDIAN, STRAIGHTFORWARD] if memory.available() else []
+    for_memory = [REPUTATION, RESIDUAL, TORCH_MEDIAN, STRAIGHTFORWARD] if memory.available() else []
     with _progress() as progress:
         task = progress.add_task("", total=len(everybody) * sizes.repeats * len(sizes.clients) + len(for_memory))
         started = iter(range(1_000_000))

@@ -48,7 +48,7 @@ COUNT_ALL_FROM = 0.4
 """Share of the rows from which counting all of them, pair by pair, is cheaper than counting them one by one."""
 PAST = 1
 """How many rows beyond the middle a trial aims."""
-MOST_TRIALS = 20
+MOST_TRIALS = 14
 """Ties can keep rows undecided for ever; then the remaining ones are computed, however many there are."""
 
 
@@ -165,7 +165,7 @@ def _search(values: Rows, work: SlopeWorkspace) -> None:
         _tally(size, most, work)
         for lane in range(LANES):
             if work.candidates[lane] > few:
-                _narrow(size, lane, work)
+                _narrow(size, lane, attempt, work)
 
 
 @compiled
@@ -275,7 +275,7 @@ def _tally(size: int, most: int, work: SlopeWorkspace) -> None:
 
 
 @compiled
-def _narrow(size: int, lane: int, work: SlopeWorkspace) -> None:
+def _narrow(size: int, lane: int, attempt: int, work: SlopeWorkspace) -> None:
     """Use one lane's counts: move a bound to the trial and drop the rows it decides, then choose the next trial."""
     inner_low, inner_high = (size - 2) // 2, (size - 1) // 2
     outer_low, outer_high = (size - 1) // 2, size // 2
@@ -292,10 +292,11 @@ def _narrow(size: int, lane: int, work: SlopeWorkspace) -> None:
     else:  # between the two middle inner medians: B lies on both sides
         work.split[0, lane] = min(work.split[0, lane], trial)
         work.split[1, lane] = max(work.split[1, lane], trial)
+    # Until both sides are bounded: a small step, since the first trial is usually close, then ever larger ones.
     if work.upper[lane] == np.inf:
-        work.trial[0, lane] = trial * (1.0 + 0.03 + 0.3 * (0.5 - at_most / size))
+        work.trial[0, lane] = trial * (1.03 + 0.3 * (0.5 - at_most / size)) * 2.0 ** (attempt * attempt)
     elif work.lower[lane] == 0.0:
-        work.trial[0, lane] = trial * (1.0 - 0.02 - 0.25 * (0.5 - above / size))
+        work.trial[0, lane] = trial * (0.98 - 0.25 * (0.5 - above / size)) * 0.5 ** (attempt * attempt)
     else:
         work.trial[0, lane] = _interpolate(size, lane, work)
 
@@ -331,8 +332,10 @@ def _interpolate(size: int, lane: int, work: SlopeWorkspace) -> float:
         aim = outer_high + 1 + PAST
         if work.split[1, lane] > left:
             left, first = work.split[1, lane], outer_high
-    share = (aim - first + 0.5) / (last - first + 1.0)
-    return float(left + (right - left) * min(max(share, 0.03), 0.97))
+    share = min(max((aim - first + 0.5) / (last - first + 1.0), 0.03), 0.97)
+    if 0.0 < 4.0 * left < right:
+        return float(left * (right / left) ** share)  # the slopes span orders of magnitude
+    return float(left + (right - left) * share)
 
 
 @compiled
