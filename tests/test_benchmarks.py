@@ -16,7 +16,7 @@ import torch
 
 from benchmarks import peers
 from benchmarks.acceptance import verdicts
-from benchmarks.contenders import REPUTATION, STRAIGHTFORWARD, TORCH_MEDIAN
+from benchmarks.contenders import REPUTATION, RESIDUAL, STRAIGHTFORWARD, TORCH_MEDIAN
 from benchmarks.inputs import make_input
 from benchmarks.memory import Memory
 from benchmarks.straightforward import reputation_rule
@@ -125,7 +125,7 @@ def test_quick_run_writes_its_numbers_as_json(quick_run):
 def test_quick_run_measures_memory(quick_run):
     folder, _ = quick_run
     memory = json.loads((folder / "bench.json").read_text(encoding="utf-8"))["memory"]
-    assert [row["contender"] for row in memory] == [REPUTATION, TORCH_MEDIAN, STRAIGHTFORWARD]
+    assert [row["contender"] for row in memory] == [REPUTATION, RESIDUAL, TORCH_MEDIAN, STRAIGHTFORWARD]
     assert all(row["input_bytes"] == 4 * row["clients"] * row["parameters"] for row in memory)
     # Slopes, their sorted copy and their positions are there at once: ten clients need 10 * 10 * 16 bytes a parameter.
     assert memory[-1]["peak_bytes"] > 10 * 10 * 16 * memory[-1]["parameters"] * 0.9

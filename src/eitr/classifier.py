@@ -66,17 +66,20 @@ class Classifier:
     def reasons(self, page: Page) -> list[Reason]:
         """Return the page's known words, those that spoke most for the verdict first.
 
-        Each word is left out in turn and the page judged again, so a reason is what the model really did. The other
-        words keep their values: the vector is not brought back to length 1.
+        Of several forms that the model takes for one word, the page's most frequent is named. Each word is left out in
+        turn and the page judged again, so a reason is what the model really did. The other words keep their values:
+        the vector is not brought back to length 1.
         """
-        columns, values = self.vocabulary.vector(tokens(page.content()))
+        words = tokens(page.content())
+        columns, values = self.vocabulary.vector(words)
         if len(columns) == 0:
             return []
         without = ~np.eye(len(columns), dtype=np.bool_)
         kept = [(columns, values), *((columns[keep], values[keep]) for keep in without)]
         odds = _log_odds(self.probabilities(SparseRows.of(kept, width=len(self.vocabulary))))
         fall = odds[0] - odds[1:]
-        return [Reason(self.vocabulary.words[columns[place]], float(fall[place])) for place in np.argsort(-fall)]
+        named = self.vocabulary.known(words)
+        return [Reason(named[int(columns[place])], float(fall[place])) for place in np.argsort(-fall)]
 
 
 def _verdict(probabilities: NDArray[np.float32]) -> Verdict:

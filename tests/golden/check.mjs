@@ -43,12 +43,13 @@ function ln(number) {
   return exponent * 0.6931471805599453 + 2 * ratio * series;
 }
 
-function vector({ words, idf }, page) {
+function vector({ words, idf, forms }, page) {
   const content = ["title", "description", "keywords", "text"].map((field) => page[field] ?? "").join("\n");
+  const places = new Map([...words.map((word, place) => [word, place]), ...Object.entries(forms)]);
   const counts = new Map();
   for (const word of tokens(content)) {
-    const place = words.indexOf(word);
-    if (place >= 0) counts.set(place, (counts.get(place) ?? 0) + 1);
+    const place = places.get(word);
+    if (place !== undefined) counts.set(place, (counts.get(place) ?? 0) + 1);
   }
   const indices = [...counts.keys()].sort((a, b) => a - b);
   const weights = indices.map((place) => (1 + ln(counts.get(place))) * idf[place]);

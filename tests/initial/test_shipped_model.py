@@ -12,8 +12,8 @@ from eitr.model import Network, load
 from eitr.pages.vocabulary import Vocabulary
 from eitr.taxonomy import NAMES
 
-ACCURACY = 0.82
-"""Measured when it was built: 0.842, and 0.841 for the mean recall."""
+ACCURACY = 0.89
+"""Measured when it was built: 0.913, and 0.916 for the mean recall."""
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +30,17 @@ def judgement(assets: Path) -> Judgement:
 def test_model_and_vocabulary_are_small(assets: Path) -> None:
     model, words = (assets / name for name in ("model.safetensors", "vocabulary.json"))
     assert model.stat().st_size + words.stat().st_size < 1.2e6
-    assert words.stat().st_size <= 40_000
+    assert words.stat().st_size <= 140_000
 
 
 def test_the_vocabulary_has_a_thousand_distinct_words_and_fits_the_network(assets: Path) -> None:
     words = Vocabulary.load(assets / "vocabulary.json").words
     assert len(set(words)) == len(words) == 1000
     assert load(assets / "model.safetensors").network == Network()
+
+
+def test_the_model_knows_thousands_of_forms(assets: Path) -> None:
+    assert len(Vocabulary.load(assets / "vocabulary.json").forms) >= 5000
 
 
 def test_most_validation_pages_are_classified_rightly(judgement: Judgement) -> None:
@@ -46,7 +50,7 @@ def test_most_validation_pages_are_classified_rightly(judgement: Judgement) -> N
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_class_is_given_up(judgement: Judgement, name: str) -> None:
-    assert judgement.recall[name] >= 0.7
+    assert judgement.recall[name] >= 0.8
 
 
 def test_the_model_is_about_as_sure_as_it_is_right(judgement: Judgement) -> None:
@@ -55,6 +59,6 @@ def test_the_model_is_about_as_sure_as_it_is_right(judgement: Judgement) -> None
 
 def test_the_comparison_shows_why_the_words_were_not_simply_counted(assets: Path) -> None:
     comparison = json.loads((assets / "vocabulary_comparison.json").read_text("utf-8"))
-    ours, plain = comparison["reserved and class-balanced"], comparison["plain top 1000"]
+    ours, plain = comparison["with forms"], comparison["plain top 1000"]
     for name in ("newsgroups", "validation, held back"):
         assert ours[name]["macro_recall"] > plain[name]["macro_recall"] + 0.1

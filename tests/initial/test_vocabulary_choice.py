@@ -4,7 +4,7 @@ import pytest
 
 from eitr.initial.corpus import Labelled
 from eitr.initial.material import material
-from eitr.initial.vocabulary_choice import balanced, informed, plain, weighted
+from eitr.initial.vocabulary_choice import balanced, informed, plain, weighted, with_forms
 from eitr.taxonomy import NAMES, NON_SENSITIVE
 
 COMMON = tuple(f"chat{'abcdefghijklmnopqrst'[n]}" for n in range(20))
@@ -47,3 +47,33 @@ def test_the_informed_choice_leaves_names_out() -> None:
 def test_a_word_the_rows_do_not_know_weighs_no_more_than_a_rare_one() -> None:
     vocabulary = weighted(["topichea", "unheard", "chata"], rows())
     assert vocabulary.idf[0] == vocabulary.idf[1] > vocabulary.idf[2] == pytest.approx(1.0, abs=0.01)
+
+
+def test_the_choice_with_forms_has_exactly_as_many_words_and_knows_many_more() -> None:
+    words, forms = with_forms(rows(), material(), 1000)
+    assert len(words) == len(set(words)) == 1000
+    assert len(forms) > 5000
+    assert forms.keys().isdisjoint(words)
+    assert set(forms.values()) <= set(range(1000))
+
+
+def test_no_form_counts_as_a_word_of_another_class() -> None:
+    words, forms = with_forms(rows(), material())
+    classes = {word: label for label in range(len(NAMES)) for word in material().words(label)}
+    assert [
+        (form, words[place])
+        for form, place in forms.items()
+        if classes.get(form, classes.get(words[place])) != classes.get(words[place], classes.get(form))
+    ] == []
+
+
+def test_nearly_the_whole_lexicon_is_known() -> None:
+    words, forms = with_forms(rows(), material())
+    lexicon = frozenset().union(*(material().words(label) for label in range(len(NAMES))))
+    assert len(lexicon & {*words, *forms}) > 0.9 * len(lexicon)
+
+
+def test_a_row_with_a_form_counts_for_the_weight_of_its_word() -> None:
+    plain_weight = weighted(["topichea", "chata"], rows()).idf[0]
+    with_form = weighted(["topichea", "chata"], rows(), {"topicpol": 0}).idf[0]
+    assert with_form < plain_weight

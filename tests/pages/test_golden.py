@@ -65,13 +65,14 @@ def test_an_independent_implementation_agrees_to_the_last_bit_on_random_pages(tm
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = tuple(a + b + "q" for a in letters for b in letters)
     idf = [chance.uniform(1, 12) for _ in words]
-    vocabulary = Vocabulary(words, np.array(idf))
+    forms = {word + "s": chance.randrange(len(words)) for word in words[::3]}
+    vocabulary = Vocabulary(words, np.array(idf), forms)
     cases = []
     for number in range(300):
-        drawn = chance.choices(words[: chance.randint(1, len(words))], k=chance.randint(1, 2000))
+        drawn = chance.choices([*words[: chance.randint(1, len(words))], *forms], k=chance.randint(1, 2000))
         indices, values = vocabulary.vector(drawn)
         page = {"text": " ".join(drawn)}
         cases.append({"name": str(number), "page": page, "indices": indices.tolist(), "values": values.tolist()})
     path = tmp_path / "vectors.json"
-    path.write_text(json.dumps({"vocabulary": {"words": words, "idf": idf}, "cases": cases}))
+    path.write_text(json.dumps({"vocabulary": {"words": words, "idf": idf, "forms": forms}, "cases": cases}))
     assert ", 0 failed" in twin(GOLDEN / "tokens.json", path)

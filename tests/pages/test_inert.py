@@ -40,3 +40,8 @@ def test_a_flood_of_tags_takes_time_in_proportion(part):
     start = time.monotonic()
     without_inert(flood)
     assert time.monotonic() - start < 30  # quadratic would be hours
+
+
+@pytest.mark.parametrize("markup", ["<template>", "<noscript>x</noscript>", " <template></template> "])
+def test_a_page_of_inert_elements_alone_is_empty(markup):
+    assert extract(markup).content().strip() == ""

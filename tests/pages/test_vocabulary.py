@@ -15,11 +15,14 @@ from eitr.pages import Page, Vocabulary
 WORDS = ("vote", "fever", "church", "café")
 IDF = np.array([3.0, 4.0, 1.0, 2.5])
 VOCABULARY = Vocabulary(WORDS, IDF)
+FORMS = {"votes": 0, "voted": 0, "feverish": 1, "cafés": 3}
+WITH_FORMS = Vocabulary(WORDS, IDF, FORMS)
 TOKENS = st.lists(st.sampled_from([*WORDS, "unknown"]))
 
 
 def written(**changes: Any) -> str:
-    return json.dumps({"format": "eitr-vocabulary", "version": 1, "words": ["aa", "bb"], "idf": [1, 2.5]} | changes)
+    content = {"format": "eitr-vocabulary", "version": 1, "words": ["aa", "bb"], "idf": [1, 2.5]}
+    return json.dumps(content | {"forms": {"cc": 1}} | changes)
 
 
 @given(TOKENS)
@@ -50,6 +53,19 @@ def test_the_values_follow_the_formula(tokens: list[str]) -> None:
     np.testing.assert_allclose(dense, expected, atol=1e-7)
 
 
+@given(st.lists(st.sampled_from([*WORDS, *FORMS, "unknown"])))
+def test_a_form_counts_as_its_word(tokens: list[str]) -> None:
+    replaced = [WORDS[FORMS[token]] if token in FORMS else token for token in tokens]
+    found, expected = WITH_FORMS.vector(tokens), VOCABULARY.vector(replaced)
+    assert found[0].tobytes() == expected[0].tobytes()
+    assert found[1].tobytes() == expected[1].tobytes()
+
+
+def test_a_word_is_named_by_its_most_frequent_form_on_the_page() -> None:
+    words = ["vote", "votes", "unknown", "voted", "votes", "feverish", "fever"]
+    assert WITH_FORMS.known(words) == {0: "votes", 1: "feverish"}
+
+
 @given(st.permutations(["vote", "fever", "church", "vote"]))
 def test_it_does_not_matter_in_which_field_a_word_stands(words: list[str]) -> None:
     row = VOCABULARY.rows([Page(*words)])
@@ -73,9 +89,11 @@ def test_the_idf_follows_the_formula() -> None:
 
 @given(st.lists(st.floats(0.001, 100), min_size=len(WORDS), max_size=len(WORDS)))
 def test_a_file_gives_back_the_vocabulary_to_the_last_bit(idf: list[float]) -> None:
-    before = Vocabulary(WORDS, np.array(idf))
+    before = Vocabulary(WORDS, np.array(idf), FORMS)
     after = Vocabulary.from_json(before.to_json())
     assert after.words == before.words
+    assert after.forms == before.forms
+    assert list(after.forms) == sorted(before.forms)
     assert after.idf.tobytes() == before.idf.tobytes()
 
 
@@ -118,6 +136,17 @@ def test_save_and_load(tmp_path: Path) -> None:
         (written(words=["aa", "b" * 41]), "not a token"),
         (written(words=["aa", "cafe\u0301"]), "not a token"),
         (written(words=["aa", "\ud800"]), "not a token"),
+        (written(forms=["cc"]), "object of whole numbers"),
+        (written(forms={"cc": "1"}), "object of whole numbers"),
+        (written(forms={"cc": 1.0}), "object of whole numbers"),
+        (written(forms={"cc": True}), "object of whole numbers"),
+        (written(forms={"cc": -1}), "no word of it"),
+        (written(forms={"cc": 2}), "no word of it"),
+        (written(forms={"aa": 1}), "both a word and a form"),
+        (written(forms={"Upper": 1}), "not a token"),
+        (written(forms={"two words": 1}), "not a token"),
+        (written(forms={"cafe\u0301": 1}), "not a token"),
+        (written(forms={f"w{i}": 0 for i in range(50_001)}), "at most 50000 forms"),
     ],
 )
 def test_a_bad_file_is_refused_with_the_reason(text: str, why: str) -> None:

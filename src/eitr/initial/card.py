@@ -18,6 +18,7 @@ def card(
     recipe: Recipe,
     material: Material,
     rows: int,
+    forms: int,
     judgements: Mapping[str, Judgement],
     comparison: Comparison,
     temperature: float,
@@ -29,7 +30,7 @@ def card(
             "",
             "Written by the command that trained the model: edit `src/eitr/initial/card.py` instead.",
             "",
-            *_what(date, seed),
+            *_what(date, seed, forms),
             *_data(material, rows),
             *_recipe(recipe, temperature),
             *_results(judgements),
@@ -39,13 +40,16 @@ def card(
     )
 
 
-def _what(date: str, seed: int) -> list[str]:
+def _what(date: str, seed: int, forms: int) -> list[str]:
     return [
         "## What it is",
         "",
         "It says which of six classes an English web page belongs to: " + ", ".join(NAMES) + ".",
         "It reads title, description, keywords and text as a bag of words: TF-IDF of 1000 words, then a network of",
-        "1000-256-32-6 units (ReLU, softmax). Browsers start from it and improve it together.",
+        f"1000-256-32-6 units (ReLU, softmax). {forms} further words count as one of the thousand: inflections,",
+        "spellings, and rare words, which share an input with others of their subtopic. So it knows "
+        f"{1000 + forms} words.",
+        "Browsers start from it and improve it together.",
         "",
         f"Date: {date}. Seed: {seed}. Files: `model.safetensors` and `vocabulary.json`. Licence: Apache-2.0.",
         "",
@@ -63,7 +67,7 @@ def _data(material: Material, rows: int) -> list[str]:
         "  none of them is in the package.",
         f"- Written by us: a lexicon of {words} words in {subtopics} subtopics (`lexicon.json`), {sketches} sketches",
         "  of pages (`eitr/initial/material/sketches.txt`).",
-        "- Not trained on, nor were words taken from them: 20 Newsgroups, COVID-19 pages, `validation.jsonl`.",
+        "- Not trained on: 20 Newsgroups, COVID-19 pages, `validation.jsonl`.",
         "",
     ]
 
@@ -75,7 +79,10 @@ def _recipe(recipe: Recipe, temperature: float) -> list[str]:
         "## How",
         "",
         "- Words: those we reserved, by our knowledge of the topics, then those that speak most for each class in the",
-        "  headlines and sketches, each class having a share; names of people are left out.",
+        "  headlines and sketches, each class having a share; some names in the news of those years are left out.",
+        "- Forms: inflections found by rule, a list of our own, words of a class that begin alike, and one group for",
+        "  what is left of each subtopic of the lexicon (`eitr/initial/forms.py`). Many plurals are made by rule: some",
+        "  of the words that the model knows do not exist.",
         f"- Pages: {recipe.pages} are made, {mixture.written:.0%} of our material alone, the others of 1 to 59",
         "  headlines of one class. Words of the lexicon, common words and chatter about other things are added, and",
         "  words are lost at random (`eitr/initial/augmentation.py`).",
@@ -104,12 +111,13 @@ def _results(judgements: Mapping[str, Judgement]) -> list[str]:
     return [
         "## How good it is",
         "",
-        "In per cent; a column with the name of a class is its recall. The recipe was chosen by not quite half of the",
+        "In per cent; a column with the name of a class is its recall. The recipe was chosen by a part of the",
         "newsgroup posts, the COVID-19 pages and every other validation page: numbers that include them are a bit",
         "too good. `held back` marks the validation pages that played no part in any decision; there are so few that",
-        "their accuracy is known to about five points only. No text of these sets was used, but their errors led us",
-        "to write more sketches: of forum posts and classified advertisements, of pages that mention the pandemic and",
-        "are about something else.",
+        "their accuracy is known to about five points only. No text of these sets was trained on, but some errors on",
+        "COVID-19 pages and newsgroup posts were read, and led us to write sketches: of forum posts and classified",
+        "advertisements, of debates about guns and God, of pages that mention the pandemic and are about something",
+        "else.",
         "",
         *_table(["set", *header], [[name, *line] for name, line in zip(judgements, lines, strict=True)]),
         "",
@@ -123,8 +131,8 @@ def _comparison(comparison: Comparison) -> list[str]:
     return [
         "## The vocabularies compared",
         "",
-        "Accuracy / macro recall in per cent, of models that differ in their 1000 words only: same kinds of pages,",
-        "same training, same seed. The last line has the words of the line above it, but no pages of ours.",
+        "Accuracy / macro recall in per cent, of models that differ in the words they know only: same kinds of pages,",
+        "same training, same seed. Only the last two lines have forms; the last one has no pages of ours.",
         "",
         *_table(
             ["words", *sets],
@@ -145,8 +153,8 @@ def _weaknesses() -> list[str]:
         "## Known weaknesses",
         "",
         "- English only. A page in another language has few of the words or none, and is then called non-sensitive.",
-        "- A bag of 1000 words knows no order, no irony and no rare word: a page that names a disease we did not",
-        "  think of, and nothing else medical, is missed. Singular and plural are different words.",
+        "- A bag of words knows no order, no irony and no word we did not think of: a page that names such a disease",
+        "  and nothing else medical is missed. All rare words of a subtopic are the same to it.",
         "- A headline alone has two or three known words; be careful with its probabilities.",
         "- Classes overlap: the politics of race, the faith of a people, the rights of gay couples. The model picks",
         "  one class; look at the second most probable too. Ethnicity is the class most often missed.",

@@ -1,13 +1,10 @@
 """The development data as lists of words with a label."""
 
-import gzip
-import json
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 
+from eitr import rows
 from eitr.errors import InputError
 from eitr.pages.page import Page
 from eitr.pages.tokens import tokens
@@ -27,15 +24,11 @@ class Labelled:
 def read_rows(data_dir: Path, name: str) -> list[Labelled]:
     """Read `name.jsonl.gz` of the data folder; InputError says what is missing or wrong."""
     path = data_dir / f"{name}.jsonl.gz"
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
-            return [_labelled(row) for row in _rows(lines, str(path))]
-    except FileNotFoundError:
+    if not path.is_file():
         raise InputError(
             f"{path} is missing: the initial model is trained on news_rows.jsonl.gz and news_sections.jsonl.gz"
-        ) from None
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+        )
+    return _read(path)
 
 
 def has_rows(data_dir: Path, name: str) -> bool:
@@ -45,19 +38,17 @@ def has_rows(data_dir: Path, name: str) -> bool:
 
 def validation_pages() -> list[Labelled]:
     """Return the pages written for validation, which ship with the package; none of them is trained on."""
-    lines = files("eitr.assets").joinpath("validation.jsonl").read_text("utf-8").splitlines()
-    return [_labelled(row) for row in _rows(iter(lines), "validation.jsonl")]
+    with as_file(files("eitr").joinpath("assets", "validation.jsonl")) as path:
+        return _read(path)
 
 
-def _rows(lines: Iterator[str], path: str) -> Iterator[dict[str, object]]:
-    for number, line in enumerate(lines, 1):
-        try:
-            row = json.loads(line)
-        except ValueError:
-            raise InputError(f"{path}, line {number}: not JSON") from None
-        if not isinstance(row, dict) or row.get("label") not in NAMES:
-            raise InputError(f"{path}, line {number}: a row needs a label, one of {', '.join(NAMES)}")
-        yield row
+def _read(path: Path) -> list[Labelled]:
+    pages = []
+    for number, row in rows.read_rows(path):
+        if row.get("label") not in NAMES:
+            raise InputError(f"{path}: line {number}: a row needs a label, one of {', '.join(NAMES)}")
+        pages.append(_labelled(row))
+    return pages
 
 
 def _labelled(row: dict[str, object]) -> Labelled:

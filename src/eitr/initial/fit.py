@@ -54,7 +54,7 @@ def fit(
 ) -> Vector:
     """Return the parameters of a network that was trained on pages made of the rows and of our material."""
     progress(f"making {recipe.pages} training pages")
-    maker = PageMaker(rows, material, frozenset(vocabulary.words), mixture=recipe.mixture, seed=seed)
+    maker = PageMaker(rows, material, {*vocabulary.words, *vocabulary.forms}, mixture=recipe.mixture, seed=seed)
     pages, labels = maker.pages(recipe.pages)
     return fit_pages(vectors(vocabulary, pages), labels, recipe=recipe, seed=seed, progress=progress)
 

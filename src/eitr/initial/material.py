@@ -22,6 +22,10 @@ class Material:
     """Words that get a place in the vocabulary whatever the training data says."""
     names: frozenset[str]
     """Names of people in the news of the training data's years, which say nothing in another year."""
+    apart: frozenset[str]
+    """Words that look like a form of another word and are none."""
+    same: Mapping[str, tuple[str, ...]]
+    """Word -> its forms and spellings that no rule finds."""
 
     def topical(self, label: int) -> tuple[str, ...]:
         """Return a class's reserved words that are in its lexicon: those that mean this class and no other."""
@@ -39,11 +43,14 @@ def material() -> Material:
     lexicon = json.loads(files("eitr.assets").joinpath("lexicon.json").read_text("utf-8"))
     sketches = _sections("sketches.txt")
     reserved = _sections("reserved.txt")
+    forms = _sections("forms.txt")
     return Material(
         lexicon=tuple({topic: tuple(words) for topic, words in lexicon[name].items()} for name in NAMES),
         sketches=tuple(tuple(tuple(tokens(line)) for line in sketches[name]) for name in NAMES),
         reserved=tuple(tuple(" ".join(reserved[name]).split()) for name in NAMES),
         names=frozenset(_text("names.txt").split()),
+        apart=frozenset(" ".join(forms["apart"]).split()),
+        same={word: tuple(more.split()) for word, more in (line.split(":") for line in forms["same"])},
     )
 
 
@@ -52,7 +59,7 @@ def _text(name: str) -> str:
 
 
 def _sections(name: str) -> dict[str, Sequence[str]]:
-    """Return the lines below each heading of a file; a heading is a hash sign and the name of a class."""
+    """Return the lines below each heading of a file; a heading is a hash sign and a name, of a class mostly."""
     sections: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in filter(None, _text(name).splitlines()):

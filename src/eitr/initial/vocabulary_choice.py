@@ -1,17 +1,20 @@
-"""Three ways to choose a vocabulary, from the obvious to the one that ships.
+"""Four ways to choose a vocabulary, from the obvious to the one that ships.
 
 The plain ranking takes the words of largest mean TF-IDF weight. Half of the pages are not sensitive, so their words
 crowd out those of the rare classes. The balanced ranking gives every class a share of its own. The informed one
-first takes the words we reserved, then fills up with the balanced ranking, in which our sketches count as pages.
+first takes the words we reserved, then fills up with the balanced ranking, in which our sketches count as pages. The
+one with forms does the same with inflections folded, and lets further words count as the chosen ones.
 """
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from eitr.initial.corpus import Labelled
+from eitr.initial.forms import Inflections, forms_of, leftovers, named_groups
 from eitr.initial.material import Material
-from eitr.pages.ranking import document_frequencies, most_weighty
+from eitr.pages.ranking import Document, document_frequencies, most_weighty
 from eitr.pages.vocabulary import Vocabulary
 from eitr.taxonomy import NAMES
 
@@ -24,6 +27,11 @@ SKETCH_WEIGHT = 0.5
 """How much the rate of a word in our sketches counts beside its rate in the training rows."""
 SMOOTHING = 3.0 / 1400.0
 """Added to rates before they are compared: three pages of a class of the usual size."""
+LEAST_SEEN = 2
+"""A word of the rows that fewer of them have is not looked at as a form of another."""
+LEAST_PURITY = 0.4
+"""A word of the lexicon joins a group if at least so much of its use, every class being heard equally loud, is in
+the lexicon's class."""
 RAREST = 10
 """No word's inverse document frequency is larger than that of a word in so many training rows."""
 
@@ -41,25 +49,81 @@ def balanced(rows: Sequence[Labelled], size: int = SIZE) -> list[str]:
 
 def informed(rows: Sequence[Labelled], material: Material, size: int = SIZE) -> list[str]:
     """Return the reserved words, then those of the balanced ranking of rows and sketches, names left out."""
-    frequencies = _frequencies(rows)
-    sketched = [document_frequencies(sketches) for sketches in material.sketches]
-    candidates = {word for word, count in frequencies.items() if count >= LEAST_DOCUMENTS}
-    candidates = candidates.union(*sketched) - material.names
-    rates = _rates(rows)
-    for label, rate in enumerate(rates):
-        for word, count in sketched[label].items():
-            rate[word] = rate.get(word, 0.0) + SKETCH_WEIGHT * count / len(material.sketches[label])
-    chosen = dict.fromkeys(word for words in material.reserved for word in words)
-    chosen.update(dict.fromkeys(_by_share(rates, candidates, size)))
+    reserved = (word for words in material.reserved for word in words)
+    chosen = dict.fromkeys(reserved) | dict.fromkeys(_ranked(rows, material.sketches, material.names, size))
     return list(chosen)[:size]
 
 
-def weighted(words: Sequence[str], rows: Sequence[Labelled]) -> Vocabulary:
-    """Give the words their inverse document frequency in the rows, bounded for words the rows hardly know."""
+def with_forms(rows: Sequence[Labelled], material: Material, size: int = SIZE) -> tuple[list[str], dict[str, int]]:
+    """Return the words of the informed choice, their inflections counted as one, and which words count as which.
+
+    The places that become free go to the groups of the lexicon's subtopics and to further words.
+    """
+    reserved = [word for words in material.reserved for word in words]
     frequencies = _frequencies(rows)
+    known = _known_words(frequencies, material)
+    inflections = Inflections(known, material, kept=reserved)
+    base = inflections.base
+    folded = [replace(row, words=tuple(map(base, row.words))) for row in rows]
+    sketches = [[tuple(map(base, sketch)) for sketch in sketches] for sketches in material.sketches]
+    ranked = [*map(base, reserved), *_ranked(folded, sketches, material.names, 2 * size)]
+    candidates = list(dict.fromkeys(ranked))
+    doubtful = _doubtful(folded, inflections)
+    subtopics = sum(map(len, material.lexicon))
+    left = leftovers(candidates[: size - subtopics], inflections, material, doubtful=doubtful)
+    groups = named_groups(left, _frequencies(folded))
+    members = {word for group in groups for word in group}
+    words = [*candidates[: size - subtopics], *(group[0] for group in groups)]
+    words += [word for word in candidates[size - subtopics :] if word not in members][: size - len(words)]
+    return words, forms_of(words, groups, known, inflections, material)
+
+
+def weighted(words: Sequence[str], rows: Sequence[Labelled], forms: Mapping[str, int] | None = None) -> Vocabulary:
+    """Give the words their inverse document frequency in the rows, bounded for words the rows hardly know.
+
+    A row counts for a word if it has the word or one of its forms.
+    """
+    forms = forms or {}
+    frequencies = document_frequencies([[words[forms[w]] if w in forms else w for w in row.words] for row in rows])
     bounded = {word: max(frequencies[word], RAREST) for word in words}
     vocabulary = Vocabulary.of(words, bounded, len(rows))
-    return Vocabulary(vocabulary.words, vocabulary.idf.round(6))
+    return Vocabulary(vocabulary.words, vocabulary.idf.round(6), forms)
+
+
+def _ranked(
+    rows: Sequence[Labelled], sketches: Sequence[Collection[Document]], names: Collection[str], size: int
+) -> list[str]:
+    """Return the balanced ranking of rows and sketches, names left out."""
+    sketched = [document_frequencies(of_class) for of_class in sketches]
+    candidates = {word for word, count in _frequencies(rows).items() if count >= LEAST_DOCUMENTS}
+    candidates = candidates.union(*sketched).difference(names)
+    rates = _rates(rows)
+    for label, rate in enumerate(rates):
+        for word, count in sketched[label].items():
+            rate[word] = rate.get(word, 0.0) + SKETCH_WEIGHT * count / len(sketches[label])
+    return _by_share(rates, candidates, size)
+
+
+def _known_words(frequencies: Mapping[str, int], material: Material) -> set[str]:
+    """Return the words of which forms are made: of the rows, where they are no accident, and all of ours."""
+    known = {word for word, count in frequencies.items() if count >= LEAST_SEEN} - material.names
+    known.update(*material.reserved, *(sketch for sketches in material.sketches for sketch in sketches))
+    known.update(*(material.words(label) for label in range(len(NAMES))))
+    known.update(material.same, *material.same.values())
+    return known
+
+
+def _doubtful(rows: Sequence[Labelled], inflections: Inflections) -> set[str]:
+    """Return the words of the lexicon that the rows use too much in other classes to let them join a group."""
+    rates = _rates(rows)
+    doubtful = set()
+    for word, count in _frequencies(rows).items():
+        label = inflections.class_of(word)
+        if label is not None and count >= LEAST_DOCUMENTS:
+            own, total = rates[label].get(word, 0.0), sum(rate.get(word, 0.0) for rate in rates)
+            if own < LEAST_PURITY * total:
+                doubtful.add(word)
+    return doubtful
 
 
 def _frequencies(rows: Sequence[Labelled]) -> Counter[str]:

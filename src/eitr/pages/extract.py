@@ -99,6 +99,8 @@ def _text_of(data: bytes | str, content_type: str | None) -> str:
 
 
 def _read(text: str) -> Page:
+    if not text.strip():
+        return Page()  # nothing but inert elements; the parser would call it no document
     reader = _Reader()
     # The stubs ask for methods that lxml itself does without.
     parser = etree.HTMLParser(target=reader, encoding="utf-8", huge_tree=True)  # type: ignore[arg-type]

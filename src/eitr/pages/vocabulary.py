@@ -22,6 +22,7 @@ from eitr.pages.tokens import tokens
 FORMAT = "eitr-vocabulary"
 VERSION = 1
 MAX_WORDS = 100_000
+MAX_FORMS = 50_000
 MAX_FILE_BYTES = 16 * 2**20
 MAX_IDF = 100.0
 """A real IDF is at most 1 + ln of the number of documents, far below."""
@@ -29,26 +30,31 @@ MAX_IDF = 100.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
-    """Words in the order of a model's inputs, each with its inverse document frequency.
+    """Words in the order of a model's inputs, each with its inverse document frequency, and their further forms.
 
-    The weight of a word that occurs tf > 0 times on a page is (1 + ln tf) * idf. A page's weights are
-    divided by their Euclidean norm; a page without any of the words is the zero vector.
+    The weight of a word that occurs, itself or in one of its forms, tf > 0 times on a page is (1 + ln tf) * idf.
+    A page's weights are divided by their Euclidean norm; a page without any of the words is the zero vector.
 
-    >>> vocabulary = Vocabulary(("fever", "vote"), np.array([1.5, 2.0]))
-    >>> vocabulary.vector(["vote", "snow", "vote"])
+    >>> vocabulary = Vocabulary(("fever", "vote"), np.array([1.5, 2.0]), {"votes": 1})
+    >>> vocabulary.vector(["vote", "snow", "votes"])
     (array([1], dtype=int32), array([1.], dtype=float32))
     """
 
     words: tuple[str, ...]
     idf: NDArray[np.float64]
     """Shape (words,); above 0."""
-    _known: dict[str, tuple[int, float]] = field(init=False, repr=False)
-    """Each word's place and IDF; plain Python numbers, which are faster here than an array's."""
+    forms: Mapping[str, int] = field(default_factory=dict)
+    """Each further form -> the place of the word it counts as."""
+    _places: dict[str, int] = field(init=False, repr=False)
+    """The place of each word and form."""
+    _idf: list[float] = field(init=False, repr=False)
+    """Plain Python numbers, which are faster here than an array's."""
 
     def __post_init__(self) -> None:
         _check(self.words, self.idf)
-        known = dict(zip(self.words, enumerate(self.idf.tolist()), strict=True))
-        object.__setattr__(self, "_known", known)
+        _check_forms(self.forms, self.words)
+        object.__setattr__(self, "_places", {word: place for place, word in enumerate(self.words)} | dict(self.forms))
+        object.__setattr__(self, "_idf", self.idf.tolist())
 
     @classmethod
     def of(cls, words: Sequence[str], frequencies: Mapping[str, float], documents: float) -> Self:
@@ -65,14 +71,27 @@ class Vocabulary:
 
     def vector(self, words: Iterable[str]) -> Row:
         """Return the places of the words that are known, ascending, and their values."""
-        known = self._known
-        counts = sorted((*known[word], count) for word, count in Counter(words).items() if word in known)
-        weights = [(1.0 + ln(count)) * idf for _, idf, count in counts]
+        places, idf = self._places, self._idf
+        counts: dict[int, int] = {}
+        for word, count in Counter(words).items():
+            if (place := places.get(word)) is not None:
+                counts[place] = counts.get(place, 0) + count
+        ascending = sorted(counts)
+        weights = [(1.0 + ln(counts[place])) * idf[place] for place in ascending]
         norm = _norm(weights)
-        return (
-            np.array([place for place, _, _ in counts], np.int32),
-            np.array([weight / norm for weight in weights], np.float32),
-        )
+        return np.array(ascending, np.int32), np.array([weight / norm for weight in weights], np.float32)
+
+    def known(self, words: Iterable[str]) -> dict[int, str]:
+        """Return, for each place the words have, the one that occurs most often there; of equals, the first.
+
+        >>> Vocabulary(("vote",), np.ones(1), {"votes": 0}).known(["vote", "votes", "snow", "votes"])
+        {0: 'votes'}
+        """
+        named: dict[int, str] = {}
+        for word, _ in Counter(words).most_common():
+            if (place := self._places.get(word)) is not None:
+                named.setdefault(place, word)
+        return named
 
     def rows(self, pages: Iterable[Page]) -> SparseRows:
         """Return the vectors of many pages."""
@@ -80,10 +99,14 @@ class Vocabulary:
 
     def to_json(self) -> str:
         """Return the file's text; numbers are written so that they are read back to the last bit."""
-        return json.dumps(
-            {"format": FORMAT, "version": VERSION, "words": self.words, "idf": self.idf.tolist()},
-            ensure_ascii=False,
-        )
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "words": self.words,
+            "idf": self.idf.tolist(),
+            "forms": dict(sorted(self.forms.items())),
+        }
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -92,15 +115,17 @@ class Vocabulary:
             content = json.loads(text)
         except (ValueError, RecursionError):
             raise InputError("the vocabulary is not JSON") from None
-        if not isinstance(content, dict) or content.keys() != {"format", "version", "words", "idf"}:
-            raise InputError("a vocabulary is an object with exactly the keys format, version, words and idf")
+        if not isinstance(content, dict) or content.keys() != {"format", "version", "words", "idf", "forms"}:
+            raise InputError("a vocabulary is an object with exactly the keys format, version, words, idf and forms")
         if content["format"] != FORMAT or content["version"] != VERSION:
             raise InputError(f"not a vocabulary of format {FORMAT!r}, version {VERSION}")
-        words, idf = content["words"], content["idf"]
+        words, idf, forms = content["words"], content["idf"], content["forms"]
         if not _all_of(words, str) or not _all_of(idf, int, float):
             raise InputError("a vocabulary needs a list of strings as words and a list of numbers as idf")
+        if not isinstance(forms, dict) or not _all_of(list(forms.values()), int):
+            raise InputError("a vocabulary needs an object of whole numbers as forms")
         try:
-            return cls(tuple(words), np.array(idf, np.float64))
+            return cls(tuple(words), np.array(idf, np.float64), forms)
         except OverflowError:
             raise InputError("an IDF of the vocabulary is too large") from None
 
@@ -144,3 +169,16 @@ def _check(words: tuple[str, ...], idf: NDArray[np.float64]) -> None:
     for word in words:
         if tokens(word) != [word]:
             raise InputError(f"{word[:50]!r} in the vocabulary is not a token: no page can have it")
+
+
+def _check_forms(forms: Mapping[str, int], words: tuple[str, ...]) -> None:
+    if len(forms) > MAX_FORMS:
+        raise InputError(f"a vocabulary has at most {MAX_FORMS} forms, not {len(forms)}")
+    places, own = range(len(words)), frozenset(words)
+    for form, place in forms.items():
+        if place not in places:
+            raise InputError(f"the form {form[:50]!r} in the vocabulary counts as no word of it")
+        if form in own:
+            raise InputError(f"{form[:50]!r} in the vocabulary is both a word and a form")
+        if tokens(form) != [form]:
+            raise InputError(f"{form[:50]!r} in the vocabulary is not a token: no page can have it")
