@@ -129,7 +129,7 @@ def aggregate(
         settings=tuple(settings or ()),
         index=index,
     )
-    with _busy("aggregating"):
+    with _busy("aggregating (the first run compiles the kernels, which takes some seconds)"):
         finished = run(job)
     _tell(f"{rule}: {len(finished['clients'])} clients, {finished['seconds']:.3f} s; see {out} and {report}")
 
