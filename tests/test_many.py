@@ -98,3 +98,15 @@ def test_too_few_clients_or_empty_files_are_refused(tmp_path):
         federated_vocabulary([path], size=10, min_clients=3)
     with pytest.raises(InputError, match="no page with words"):
         central_vocabulary([path], size=10)
+
+
+def test_reasons_tell_words_apart_also_when_the_verdict_is_certain(classifier):
+    from eitr.pages import Page
+
+    network, vector = classifier.model
+    certain = Classifier(Model(network, 20 * vector), classifier.vocabulary)
+    page = Page(text="doctor " * 50 + "football")
+    assert certain.classify([page])[0].probabilities["health"] == 1
+    reasons = certain.reasons(page)
+    assert [reason.word for reason in reasons] == ["doctor", "football"]
+    assert reasons[0].weight > reasons[1].weight

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from eitr.errors import InputError
 from eitr.model import Model, load, predict
+from eitr.model.prediction import logit_batches
 from eitr.pages import Page, SparseRows, Vocabulary, tokens
 from eitr.taxonomy import NAMES
 
@@ -76,7 +77,9 @@ class Classifier:
             return []
         without = ~np.eye(len(columns), dtype=np.bool_)
         kept = [(columns, values), *((columns[keep], values[keep]) for keep in without)]
-        odds = _log_odds(self.probabilities(SparseRows.of(kept, width=len(self.vocabulary))))
+        rows = SparseRows.of(kept, width=len(self.vocabulary))
+        batches = logit_batches(self.model.network, self.model.vector, rows)
+        odds = _log_odds(np.concatenate([logits for _, logits in batches]))
         fall = odds[0] - odds[1:]
         named = self.vocabulary.known(words)
         return [Reason(named[int(columns[place])], float(fall[place])) for place in np.argsort(-fall)]
@@ -87,7 +90,11 @@ def _verdict(probabilities: NDArray[np.float32]) -> Verdict:
     return Verdict(NAMES[int(np.argmax(probabilities))], dict(zip(NAMES, numbers, strict=True)))
 
 
-def _log_odds(probabilities: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return, for each row, the log-odds of the class that the first row is given."""
-    chance = np.clip(probabilities[:, int(np.argmax(probabilities[0]))].astype(np.float64), 1e-12, 1 - 1e-12)
-    return np.asarray(np.log(chance / (1 - chance)))
+def _log_odds(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return, for each row, the log-odds of the class that the first row is given.
+
+    From logits, not from probabilities: of a page that is clearly one thing these are all 1, with a word or without.
+    """
+    label = int(np.argmax(logits[0]))
+    others = np.delete(logits.astype(np.float64), label, axis=1)
+    return np.asarray(logits[:, label] - np.logaddexp.reduce(others, axis=1))
