@@ -52,6 +52,11 @@ PAGES = {
     "unclosed script": "'<script>' + '</scrip' * 1_000_000",
     "scripts in a script": "'<script>' + '<!--<script>' * 600_000",
     "unclosed title": "'<title>' + 'x<' * 4_000_000",
+    "noscripts in a noscript": "'<noscript>' * 800_000",
+    "templates in a template": "'<template>' * 800_000",
+    "end tags of no template": "'</template>' * 700_000",
+    "unclosed noscript tag": "'<noscript' * 800_000",
+    "unclosed title tag": "'<title ' * 1_000_000",
     "doctype": "'<!DOCTYPE ' + 'a' * 8_000_000",
     # Floods.
     "entities": "'&amp;' * 1_600_000",

@@ -53,9 +53,9 @@ def test_halves_of_a_pair_side_by_side_are_one_character() -> None:
 
 @pytest.mark.parametrize("flood", ["\u0301\u0316", "\u0301\uff9e", "\u0301\u200d\u0316", "\u0344\u0316"])
 def test_a_flood_of_marks_does_not_take_quadratic_time(flood: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert tokens("a" + flood * 200_000 + " end") == ["end"]
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 def test_the_stop_words_are_sorted_lower_case_words_that_could_be_tokens() -> None:

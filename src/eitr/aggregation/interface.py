@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from eitr.aggregation.settings import check_settings, setting
 from eitr.errors import InputError
@@ -52,19 +52,16 @@ class Round:
         if isinstance(self.updates, np.ndarray) and self.updates.ndim != 2:
             raise InputError(f"updates must be a table (clients, parameters), not of shape {self.updates.shape}")
         object.__setattr__(self, "ids", _checked_ids(self.ids, len(self.updates)))
-        for name in ("base", "root"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, np.asarray(getattr(self, name)))
-        object.__setattr__(self, "updates", _checked_updates(self.updates, self.ids, self.base))
+        usual = None if self.base is None else np.shape(self.base)
+        object.__setattr__(self, "updates", _checked_updates(self.updates, self.ids, usual))
         clients, parameters = self.updates.shape
         order = np.array(sorted(range(clients), key=self.ids.__getitem__), dtype=np.int64)
         object.__setattr__(self, "order", order)
         for row, client in enumerate(self.ids):
             _check_numbers(self.updates[row], f"client {client!r}")
         for name in ("base", "root"):
-            vector = getattr(self, name)
-            if vector is not None:
-                _check_vector(vector, parameters, name)
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _checked_vector(getattr(self, name), parameters, name))
         if self.counts is not None:
             object.__setattr__(self, "counts", _checked_counts(self.counts, self.ids))
 
@@ -77,7 +74,8 @@ class Round:
                 "root": "parameters trained on trusted data (on the command line: --root)",
             }[name]
             raise InputError(f"the rule {rule!r} needs {what}")
-        return np.asarray(vector)
+        checked: NDArray[Any] = vector
+        return checked
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,10 +159,10 @@ def remember(state: State, name: str, rows: NDArray[np.int64], values: NDArray[A
 
 
 def _checked_updates(
-    updates: NDArray[Any] | Sequence[NDArray[Any]], ids: Sequence[str], base: NDArray[Any] | None
+    updates: NDArray[Any] | Sequence[NDArray[Any]], ids: Sequence[str], usual: tuple[int, ...] | None
 ) -> Updates:
     if not isinstance(updates, np.ndarray):
-        updates = _stacked([np.asarray(update) for update in updates], ids, base)
+        updates = _stacked([np.asarray(update) for update in updates], ids, usual)
     if updates.dtype not in (np.float32, np.float64):
         raise InputError(f"updates must be float32 or float64, not {updates.dtype}")
     if updates.shape[0] == 0 or updates.shape[1] == 0:
@@ -172,12 +170,12 @@ def _checked_updates(
     return np.ascontiguousarray(updates)
 
 
-def _stacked(updates: list[NDArray[Any]], ids: Sequence[str], base: NDArray[Any] | None) -> NDArray[Any]:
-    """Make a table of vectors that all have the length of the base, or else of most."""
+def _stacked(updates: list[NDArray[Any]], ids: Sequence[str], usual: tuple[int, ...] | None) -> NDArray[Any]:
+    """Make a table of vectors that all have the usual shape: that of the base, or else of most of them."""
     if not updates:
         raise InputError("there is nothing to aggregate: no updates")
     lengths = [update.shape for update in updates]
-    usual = Counter(lengths).most_common(1)[0][0] if base is None else base.shape
+    usual = usual or Counter(lengths).most_common(1)[0][0]
     for client, length in zip(ids, lengths, strict=True):
         if length != usual or len(length) != 1:
             raise InputError(f"client {client!r} sent parameters of shape {length}, not {usual}")
@@ -208,12 +206,14 @@ def _check_numbers(values: NDArray[Any], owner: str) -> None:
         raise InputError(f"{owner} sent a number of magnitude {largest:g}, above {LARGEST:g}")
 
 
-def _check_vector(vector: NDArray[Any], parameters: int, name: str) -> None:
+def _checked_vector(given: ArrayLike, parameters: int, name: str) -> NDArray[Any]:
+    vector = np.asarray(given)
     if vector.shape != (parameters,):
         raise InputError(f"{name} must hold {parameters} parameters like the updates, not {vector.shape}")
     if vector.dtype not in (np.float32, np.float64):
         raise InputError(f"{name} must be float32 or float64, not {vector.dtype}")
     _check_numbers(vector, name)
+    return vector
 
 
 def _checked_counts(counts: NDArray[Any], ids: Sequence[str]) -> Floats:
