@@ -77,11 +77,11 @@ def test_every_link_in_the_documents_leads_somewhere():
     assert broken == []
 
 
-def test_no_source_imports_torch():
+def test_only_the_lab_imports_torch_and_attacks_when_they_run():
     # The core must work where torch is not installed.
     importing = [
-        path
+        path.relative_to(ROOT).as_posix()
         for path in tracked("src/*.py", "src/**/*.py")
-        if re.search(r"^\s*(import|from) torch", path.read_text(), re.M)
+        if re.search(r"^(import|from) torch", path.read_text(), re.M)
     ]
-    assert importing == []
+    assert [path for path in importing if not path.startswith("src/eitr/lab/")] == []

@@ -14,7 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from eitr import __version__
+from eitr.datasets.commands import data
 from eitr.errors import InputError
+from eitr.lab.commands import lab
 from eitr.taxonomy import TOPICS, index_of
 
 app = typer.Typer(
@@ -25,6 +27,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+app.add_typer(data)
+app.add_typer(lab)
 
 
 def main() -> None:
@@ -166,7 +170,7 @@ def classify(
             print(json.dumps(row))
         return
     from eitr.fetch import fetch
-    from eitr.pages import extract
+    from eitr.pages.extract import extract
 
     document = fetch(source or "")
     page = extract(document.data, content_type=document.content_type)

@@ -3,7 +3,8 @@
 numba's own cache notices only changes of the file a function stands in. Machine code that inlined a function of
 another file would be loaded after that file changed, and an edited constant then reads memory it does not own.
 Here the cache is bound to all sources of the function's folder. Where no cache can be written (a read-only
-installation without a home), functions are compiled in each process.
+installation without a home), functions are compiled in each process. Where numba is not installed, as on a GPU machine
+with numpy and torch only, functions stay plain Python: right, slow, and not what such a machine computes with.
 """
 
 import hashlib
@@ -13,9 +14,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
-import numba
+try:
+    import numba
+except ImportError:
+    numba = None
 
-JIT: bool = not cast(Any, numba.config).DISABLE_JIT
+JIT: bool = numba is not None and not cast(Any, numba.config).DISABLE_JIT
 """False under `NUMBA_DISABLE_JIT=1`: kernels are then ordinary Python functions, for coverage and debuggers."""
 
 Arguments = ParamSpec("Arguments")

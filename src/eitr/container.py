@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import safetensors
 from numpy.typing import NDArray
 
 from eitr.errors import InputError
@@ -40,6 +39,8 @@ def pack(description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the description and the arrays of a file; raise InputError for anything that is not one."""
+    import safetensors  # when it is needed: writing does without, and so does a lab machine with numpy and torch only
+
     try:
         tensors = dict(safetensors.deserialize(data))  # type: ignore[no-untyped-call]
         length = int.from_bytes(data[:LENGTH_BYTES], "little")

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eitr.errors import InputError
-from eitr.pages import Page, extract
+from eitr.pages import Page
+from eitr.pages.extract import extract
 
 
 def text(markup: str) -> str:

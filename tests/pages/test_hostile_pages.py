@@ -15,7 +15,7 @@ SECONDS = 90
 READ = """
 import json, sys
 from eitr.errors import InputError
-from eitr.pages import extract
+from eitr.pages.extract import extract
 data = eval(sys.argv[1])
 data = data.encode() if isinstance(data, str) else data
 page = extract(data)

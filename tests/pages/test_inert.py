@@ -1,6 +1,6 @@
 import pytest
 
-from eitr.pages import extract
+from eitr.pages.extract import extract
 from eitr.pages.inert import without_inert
 
 

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from eitr.pages import extract, tokens
-from eitr.pages.extract import MAX_BYTES, MAX_DEPTH
+from eitr.pages import tokens
+from eitr.pages.extract import MAX_BYTES, MAX_DEPTH, extract
 from eitr.pages.logarithm import LN_2, TERMS
 from eitr.pages.tokens import MAX_LENGTH, MAX_MARKS, MIN_LENGTH
 from eitr.pages.vocabulary import FORMAT, MAX_FILE_BYTES, MAX_IDF, MAX_WORDS, VERSION

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from eitr.pages import Page, Vocabulary, extract, tokens
+from eitr.pages import Page, Vocabulary, tokens
+from eitr.pages.extract import extract
 from eitr.pages.ranking import document_frequencies, most_weighty
 
 

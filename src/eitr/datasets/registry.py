@@ -1,0 +1,59 @@
+"""All data sets by name."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from eitr.datasets import builtin, covid, curlie, news_rows, news_sections, newsgroups, surl
+from eitr.datasets.interface import Examples, Source, read_examples
+from eitr.datasets.location import data_folder
+from eitr.datasets.sampling import stratified_sample
+from eitr.datasets.vectors import examples_of
+from eitr.errors import InputError
+
+SOURCES: Final[dict[str, Source]] = {
+    module.SOURCE.name: module.SOURCE for module in (builtin, news_rows, news_sections, newsgroups, covid, surl, curlie)
+}
+
+
+def load(
+    name_or_path: str | Path,
+    *,
+    data_dir: Path | None = None,
+    seed: int = 0,
+    size: int | None = None,
+    words: int = 1000,
+    difficulty: float | None = None,
+) -> Examples:
+    """Return the examples of a data set by its name, or those of an .npz file that `save_examples` wrote.
+
+    `data_dir` is the folder the files lie in, else the one that EITR_DATA names. `size` takes at most so many pages, of
+    every class and of both sides of the split in proportion. `words` says how many columns there are; a file has its
+    own. `difficulty` is for the built-in pages alone.
+    """
+    name = str(name_or_path)
+    if difficulty is not None and name != builtin.SOURCE.name:
+        raise InputError(f"{name} has no difficulty to set; only {builtin.SOURCE.name} has")
+    if name == builtin.SOURCE.name:
+        chosen = builtin.DIFFICULTY if difficulty is None else difficulty
+        wanted = builtin.SIZE if size is None else size
+        return builtin.examples(size=wanted, seed=seed, difficulty=chosen, words=words)
+    if name in SOURCES:
+        source = SOURCES[name]
+        folder = data_folder(data_dir, source.needs)
+        return examples_of(
+            name, lambda: source.pages(folder), words=words, seed=seed, size=size, classes=source.classes
+        )
+    if isinstance(name_or_path, Path) or name.endswith(".npz") or os.sep in name:
+        return _sampled(read_examples(Path(name_or_path)), size, seed)
+    if name == "cifar10":
+        raise InputError("cifar10 holds images, not pages: eitr.datasets.cifar10.load_images reads it")
+    raise InputError(f"no data set is called {name!r}; there are {', '.join(SOURCES)}, or name an .npz file")
+
+
+def _sampled(examples: Examples, size: int | None, seed: int) -> Examples:
+    if size is None:
+        return examples
+    return examples.take(stratified_sample(examples.labels * 2 + examples.test.astype(np.int64), size, seed))

@@ -1,0 +1,25 @@
+"""The lab: federations simulated under attack, every figure of the paper, and a verdict on every claim.
+
+    from eitr.lab import run_experiments
+    lab = run_experiments(["convergence"], profile="quick", out="results")
+    lab.figure("convergence").savefig("convergence.svg")
+
+Everything that computes runs on a machine with only Python, numpy and torch; tables, figures and reports are made from
+its files, there or elsewhere.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from eitr.lab.laboratory import Lab, open_lab, run_experiments
+
+__all__ = ["Lab", "open_lab", "run_experiments"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when asked for: torch takes seconds.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from eitr.lab import laboratory
+
+    return getattr(laboratory, name)

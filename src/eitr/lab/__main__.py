@@ -1,0 +1,39 @@
+"""`python -m eitr.lab run ...`: the lab on a machine with only Python, numpy and torch.
+
+Where everything is installed, `eitr lab` is the same and more.
+"""
+
+import argparse
+import sys
+
+from eitr.errors import InputError
+
+
+def main() -> None:
+    """Parse, run, and say where the results are."""
+    parser = argparse.ArgumentParser(prog="python -m eitr.lab", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="compute experiments; a report is made of the results elsewhere")
+    run.add_argument("ids", nargs="+", metavar="ID")
+    run.add_argument("--data", default="builtin", help="a data set, or a prepared .npz file")
+    run.add_argument("--data-dir", help="the folder with the data sets' files (default: EITR_DATA)")
+    run.add_argument("--profile", default="paper", help="quick or paper")
+    run.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    run.add_argument("--seeds", type=int, help="how many seeds")
+    run.add_argument("--out", default="results", help="the folder of the results")
+    run.add_argument("--resume", action="store_true", help="go on with what the folder holds")
+    run.add_argument("--checkpoint-seconds", type=float, default=30.0, help="how much work a kill may cost")
+    given = vars(parser.parse_args())
+    given.pop("command")
+    from eitr.lab.laboratory import run_experiments
+
+    try:
+        lab = run_experiments(given.pop("ids"), quiet=False, **given)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    print(f"results in {lab.folder}; make the report with: eitr lab report {lab.folder}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Which pages every client trains on in a round: all clients and steps at once, as tensors on the run's device.
+
+Shuffling sorts random words instead of swapping: a different order from that of `eitr.model.training`, just as random,
+and one operation for all clients. A client's words depend on the seed, the round and the client alone, so that all
+rules, and all devices, see the same batches in the same order.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from eitr.attacks.interface import Attack, Batches
+from eitr.lab.population import Population, Stream
+from eitr.lab.runs import FederatedRun
+from eitr.lab.words import WORDS, draw
+from eitr.model.random import Stream as TrainingStream
+from eitr.model.random import key_of
+
+
+class RoundBatches(NamedTuple):
+    """The batches of every client of a federation, and last those of the server's trusted pages."""
+
+    rows: Tensor
+    """(clients + 1, steps, batch) int32: rows of the table."""
+    labels: Tensor
+    """(clients + 1, steps, batch) int32."""
+    sizes: Tensor
+    """(clients + 1, steps) int32: places in use of each batch; 0 beyond the client's last step."""
+    steps: list[int]
+    """Steps that each client takes."""
+    dropout_keys: list[int]
+    """Names each client's words of dropout."""
+
+
+class Trainees:
+    """The clients of one population, ready to have their batches drawn."""
+
+    def __init__(self, people: Population, labels: Tensor, run: FederatedRun, twins: int) -> None:
+        self._run, self._labels, self._twins = run, labels, twins
+        owners = [*people.pages, people.root if len(people.root) else people.pages[0][:1]]
+        # How many pages, batches and steps a client has is kept on the host: asking a GPU would stop it.
+        counts = np.array([len(pages) for pages in owners])
+        padded = np.zeros((len(owners), counts.max()), np.int64)
+        for client, pages in enumerate(owners):
+            padded[client, : len(pages)] = pages
+        self._batches_an_epoch = np.minimum(-(-counts // run.plan.batch_size), run.plan.max_batches)
+        self._attackers = np.flatnonzero(people.attacker)
+        self._pages = torch.from_numpy(padded).to(labels.device)
+        self._counts = torch.from_numpy(counts).to(labels.device)
+
+    def attack_in(self, round: int) -> bool:
+        """Say whether the attackers, if there are any, attack in a round."""
+        return self._run.attack is not None and self._run.schedule.active(round)
+
+    def draw(self, round: int) -> RoundBatches:
+        """Return the batches of a round; rounds count from 1."""
+        run, device, size = self._run, self._labels.device, self._run.plan.batch_size
+        attack = run.attack if self.attack_in(round) else None
+        epochs = np.full(len(self._batches_an_epoch), run.plan.epochs)
+        if attack is not None:
+            epochs[self._attackers] += attack.extra_epochs
+        steps = epochs * self._batches_an_epoch
+        seeds = [key_of(run.seed, Stream.TRAINING, round, client) for client in range(len(steps))]
+        order = self._orders(seeds, int(epochs.max()))
+        # Step t of a client is batch t mod k of its epoch t div k, with k its batches an epoch.
+        step = np.arange(steps.max())[None, :]
+        epoch = np.minimum(step // self._batches_an_epoch[:, None], order.shape[1] - 1)
+        first = step % self._batches_an_epoch[:, None] * size
+        epoch, first = (torch.from_numpy(numbers).to(device) for numbers in (epoch, first))
+        training = torch.from_numpy(step < steps[:, None]).to(device)
+        sizes = torch.clamp(self._counts[:, None] - first, max=size) * training
+        place = (first[..., None] + torch.arange(size, device=device)).clamp(max=order.shape[2] - 1)
+        client = torch.arange(len(steps), device=device)[:, None, None]
+        rows = self._pages[client, order[client, epoch[..., None], place]]
+        labels = self._labels[rows]
+        if attack is not None:
+            rows, labels = self._poisoned(attack, rows, labels, sizes)
+        keys = [key_of(seed, TrainingStream.DROPOUT) for seed in seeds]
+        return RoundBatches(rows.int(), labels.int(), sizes.int(), steps.tolist(), keys)
+
+    def _orders(self, seeds: list[int], epochs: int) -> Tensor:
+        """Return a random order of every client's pages for every epoch, (clients, epochs, places)."""
+        device = self._pages.device
+        shuffles = torch.tensor([key_of(seed, TrainingStream.SHUFFLE) for seed in seeds], device=device)
+        keys = draw(shuffles[:, None], torch.arange(epochs, device=device)[None, :])
+        places = torch.arange(self._pages.shape[1], device=device)
+        words = draw(keys[..., None], places)
+        words.masked_fill_((places >= self._counts[:, None])[:, None, :], WORDS)
+        needed = self._run.plan.batch_size * self._run.plan.max_batches
+        return torch.sort(words, dim=-1, stable=True).indices[..., :needed]
+
+    def _poisoned(self, attack: Attack, rows: Tensor, labels: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
+        """Return all batches, those of the attackers as the attack would have them."""
+        who = torch.from_numpy(self._attackers).to(rows.device)
+        page_key = torch.tensor(key_of(self._run.seed, Stream.PAGES), device=rows.device)
+        honest = Batches(rows[who], labels[who], sizes[who], draw(page_key, rows[who]))
+        poisoned = attack.poison_batches(honest, self._twins)
+        rows, labels = rows.clone(), labels.clone()
+        rows[who], labels[who] = poisoned.rows, poisoned.labels
+        return rows, labels

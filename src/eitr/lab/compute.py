@@ -1,0 +1,61 @@
+"""From runs to results: each kind of run goes to the part of the lab that computes it."""
+
+import time
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+
+import torch
+
+from eitr.compiled import JIT
+from eitr.datasets.interface import Examples
+from eitr.datasets.registry import load
+from eitr.errors import InputError
+from eitr.lab.context import Context
+from eitr.lab.results import Computed
+from eitr.lab.runs import FederatedRun, Run
+from eitr.model.network import Network
+
+KINDS = {"synthetic": "eitr.lab.synthetic", "convex": "eitr.lab.convex", "image": "eitr.lab.images.run"}
+"""Where the runs that are computed one by one have their function `compute(run, context)`."""
+HIDDEN = (256, 32)
+"""The hidden layers of the paper's network."""
+
+
+def compute(runs: Sequence[Run], context: Context) -> Iterator[Computed]:
+    """Compute runs of any kinds; each is yielded as soon as it is finished."""
+    federated = [run for run in runs if isinstance(run, FederatedRun)]
+    if federated:
+        yield from _federated(federated, context)
+    for run in runs:
+        if not isinstance(run, FederatedRun):
+            start = time.perf_counter()
+            arrays = import_module(KINDS[run.kind]).compute(run, context)
+            yield Computed(run, arrays, time.perf_counter() - start)
+
+
+def _federated(runs: list[FederatedRun], context: Context) -> Iterator[Computed]:
+    examples = load(context.data, data_dir=context.data_dir)
+    check_examples(examples)
+    network = Network((examples.rows.width, *HIDDEN, len(examples.classes)))
+    engine = import_module("eitr.lab.sparse_engine" if sparse(context.device) else "eitr.lab.batched_engine")
+    yield from engine.run_all(runs, examples, network, context)
+
+
+def sparse(device: torch.device) -> bool:
+    """Say whether the engine for processors is used: it needs compiled kernels."""
+    return device.type == "cpu" and JIT
+
+
+def check_examples(examples: Examples) -> None:
+    """Refuse data on which nothing can be measured."""
+    if not examples.test.any():
+        raise InputError(f"{examples.name} has no test pages: nothing could be measured")
+
+
+def pick_device(name: str) -> torch.device:
+    """Return the device of a name: "auto" is a GPU if there is one."""
+    if name not in ("auto", "cpu", "cuda"):
+        raise InputError(f"the device is auto, cpu or cuda, not {name!r}")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise InputError("torch finds no CUDA device here: take --device cpu, or install a torch built for CUDA")
+    return torch.device("cuda" if name == "cuda" or (name == "auto" and torch.cuda.is_available()) else "cpu")

@@ -1,0 +1,211 @@
+"""The lab as a value: a folder of results, and everything that can be made of it. This is what notebooks use.
+
+from eitr.lab import run_experiments
+lab = run_experiments(["convergence"], profile="quick", out="results")
+lab.figure("convergence").savefig("convergence.svg")
+"""
+
+import json
+import os
+import platform
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from eitr import __version__
+from eitr.atomic import write_atomically
+from eitr.errors import InputError
+from eitr.lab.compute import compute, pick_device
+from eitr.lab.context import Context
+from eitr.lab.experiments.interface import Experiment, Table, Verdict
+from eitr.lab.experiments.registry import experiment
+from eitr.lab.profile import Profile, make_profile
+from eitr.lab.progress import Tally, watching
+from eitr.lab.results import Results, Store
+from eitr.lab.runs import Run
+from eitr.robust.threads import thread_count
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DESCRIPTION = "lab.json"
+TIMINGS = "timings.json"
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Finished experiments in a folder."""
+
+    folder: Path
+    profile: Profile
+
+    def results(self, id: str) -> Results:
+        """Return everything recorded of an experiment's runs."""
+        return Store(self.folder).load_all(experiment(id).runs(self.profile))
+
+    def figure(self, id: str) -> "Figure":
+        """Draw an experiment's figure."""
+        return experiment(id).figure(self.results(id))
+
+    def table(self, id: str) -> Table:
+        """Return the numbers behind an experiment's figure."""
+        return experiment(id).table(self.results(id))
+
+    def verdicts(self, id: str) -> list[Verdict]:
+        """Judge the paper's claims about an experiment."""
+        return experiment(id).verdicts(self.results(id))
+
+
+def open_lab(folder: str | Path) -> Lab:
+    """Open the folder of an earlier run."""
+    description = read_description(Path(folder))
+    return Lab(Path(folder), make_profile(description["profile"], data=description["data"], seeds=description["seeds"]))
+
+
+def run_experiments(
+    ids: Sequence[str],
+    *,
+    out: str | Path,
+    data: str = "builtin",
+    profile: str = "paper",
+    device: str = "auto",
+    seeds: int | None = None,
+    data_dir: str | Path | None = None,
+    resume: bool = False,
+    checkpoint_seconds: float = 30.0,
+    quiet: bool = True,
+) -> Lab:
+    """Compute all runs of some experiments, each distinct run once, and keep them in a folder.
+
+    With `resume`, what an earlier call left in the folder is kept, finished or not; without, the folder must be new.
+    `data` is a data set of the registry or a prepared .npz file; `seeds` how many seeds, the profile's by default;
+    `quiet=False` shows progress.
+    """
+    chosen = [experiment(id) for id in ids]
+    if not chosen:
+        raise InputError("name at least one experiment; `eitr lab list` shows them")
+    settings = make_profile(profile, data=data, seeds=seeds)
+    folder, store = Path(out), Store(Path(out))
+    where = pick_device(device)
+    runs = distinct_runs(chosen, settings)
+    _claim(folder, ids, settings, where, resume)
+    open_runs = [run for run in runs if not store.has(run)]
+    start, seconds = time.perf_counter(), dict[str, float]()
+    tally = Tally(len(open_runs), sum(getattr(run, "rounds", 1) for run in open_runs))
+    try:
+        with watching(tally, quiet=quiet) as watch:
+            context = Context(
+                device=where,
+                store=store,
+                data=data,
+                data_dir=None if data_dir is None else Path(data_dir),
+                watch=watch,
+                checkpoint_seconds=checkpoint_seconds,
+            )
+            for done in compute(open_runs, context):
+                store.save(done.run, done.arrays)
+                seconds[done.run.key] = round(done.seconds, 4)
+    finally:
+        _note_time(folder, ids, settings, where, seconds, time.perf_counter() - start)
+    lab = Lab(folder, settings)
+    _write_table(lab)
+    return lab
+
+
+def distinct_runs(experiments: Sequence[Experiment], profile: Profile) -> list[Run]:
+    """Return the runs of several experiments; one that two of them share comes once."""
+    found = {run.key: run for one in experiments for run in one.runs(profile)}
+    return list(found.values())
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """Read what a folder of results says about itself."""
+    path = folder / DESCRIPTION
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{folder} holds no results: {DESCRIPTION} cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: run again with --resume, or delete the folder") from error
+    if not isinstance(description, dict) or not {"experiments", "profile", "data", "seeds"} <= set(description):
+        raise InputError(f"{path} is not the description of a folder of results")
+    return description
+
+
+def _claim(folder: Path, ids: Sequence[str], profile: Profile, device: torch.device, resume: bool) -> None:
+    """Write the folder's description; refuse a folder that holds something else."""
+    experiments = list(dict.fromkeys(ids))
+    settings = {"profile": profile.name, "data": profile.data, "seeds": len(profile.seeds)}
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    if folder.exists() and any(folder.iterdir()):
+        if not resume:
+            raise InputError(f"{folder} is not empty: --resume goes on with what it holds, or choose another --out")
+        if (folder / DESCRIPTION).exists():
+            before = read_description(folder)
+            if {name: before[name] for name in settings} != settings:
+                held = ", ".join(f"{name} {before[name]}" for name in settings)
+                raise InputError(f"{folder} holds results of other settings ({held}): choose another --out")
+            experiments = list(dict.fromkeys([*before["experiments"], *experiments]))
+            started = before.get("started", started)
+    (folder / "runs").mkdir(parents=True, exist_ok=True)
+    description = {
+        "experiments": experiments,
+        **settings,
+        "command": command(experiments, profile),
+        "device": device.type,
+        "hardware": hardware(device),
+        "versions": {"eitr": __version__, "python": platform.python_version(), "numpy": np.__version__,
+                     "torch": torch.__version__},
+        "started": started,
+    }  # fmt: skip
+    write_atomically(folder / DESCRIPTION, (json.dumps(description, indent=2) + "\n").encode())
+
+
+def command(ids: Sequence[str], profile: Profile) -> str:
+    """Return the command that makes these results."""
+    words = ["eitr", "lab", "run", *ids, "--data", profile.data, "--profile", profile.name]
+    return shlex.join([*words, "--seeds", str(len(profile.seeds)), "--out", "results"])
+
+
+def hardware(device: torch.device) -> dict[str, Any]:
+    """Say what a result was computed on, without naming the machine."""
+    found: dict[str, Any] = {"processors": os.cpu_count(), "threads": thread_count(), "machine": platform.machine()}
+    if device.type == "cuda":
+        found["gpu"] = torch.cuda.get_device_name(device)
+    return found
+
+
+def _note_time(
+    folder: Path, ids: Sequence[str], profile: Profile, device: torch.device, runs: dict[str, float], total: float
+) -> None:
+    """Add this call to the file of timings; nothing else depends on it."""
+    path = folder / TIMINGS
+    noted: list[dict[str, Any]] = []
+    if path.exists():
+        try:
+            noted = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            noted = []
+    entry = {"experiments": list(ids), "data": profile.data, "device": device.type, "seconds": round(total, 2)}
+    write_atomically(path, (json.dumps([*noted, {**entry, "runs": runs}], indent=1) + "\n").encode())
+
+
+def _write_table(lab: Lab) -> None:
+    """Write the tidy table, where pyarrow is installed; elsewhere the report does it later."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return
+    from eitr.lab.tidy import write_table
+
+    ids = read_description(lab.folder)["experiments"]
+    runs = distinct_runs([experiment(id) for id in ids], lab.profile)
+    store = Store(lab.folder)
+    write_table(lab.folder / "rounds.parquet", (store.load(run) for run in runs if store.has(run)))

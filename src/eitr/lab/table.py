@@ -1,0 +1,60 @@
+"""The rows of a data set and everything attacks add to them: one table that all batches point into."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eitr.attacks.interface import Attack, Probe
+from eitr.datasets.interface import Examples
+from eitr.pages.sparse import SparseRows
+
+
+@dataclass(frozen=True)
+class RowTable:
+    """Rows of the examples, then the rows that each attack made: block after block, each as long as the examples."""
+
+    examples: Examples
+    rows: SparseRows
+    offsets: dict[str, int]
+    """Where the block of an attack begins, by what the attack is (its repr: its settings belong to it)."""
+
+    def twins(self, attack: Attack | None) -> int:
+        """Return how far behind a page its poisoned twin lies; 0 for attacks that make no rows."""
+        return self.offsets.get(repr(attack), 0)
+
+    def probe(self, attack: Attack) -> Probe | None:
+        """Return the attack's probe with the row numbers of this table."""
+        probe = attack.probe(self.examples)
+        if probe is None:
+            return None
+        size = len(self.examples.rows)
+        moved = np.where(probe.rows >= size, probe.rows - size + self.twins(attack), probe.rows)
+        return Probe(moved, probe.target)
+
+
+def row_table(examples: Examples, attacks: list[Attack]) -> RowTable:
+    """Append the rows of all attacks to those of the examples; equal attacks share theirs."""
+    blocks, offsets = [examples.rows], {}
+    for attack in attacks:
+        if repr(attack) not in offsets:
+            made = attack.made_rows(examples)
+            if made is not None:
+                offsets[repr(attack)] = sum(len(block) for block in blocks)
+                blocks.append(made)
+    return RowTable(examples, joined(blocks), offsets)
+
+
+def joined(blocks: list[SparseRows]) -> SparseRows:
+    """Return blocks of rows as one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    ends = np.cumsum([0, *(len(block.columns) for block in blocks)])
+    starts: list[NDArray[np.int64]] = [blocks[0].starts[:1]]
+    starts += [block.starts[1:] + end for block, end in zip(blocks, ends, strict=False)]
+    return SparseRows(
+        np.concatenate(starts),
+        np.concatenate([block.columns for block in blocks]),
+        np.concatenate([block.values for block in blocks]),
+        blocks[0].width,
+    )

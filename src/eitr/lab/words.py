@@ -1,0 +1,27 @@
+"""The random words of `eitr.model.random` on torch tensors: the same numbers, on any device, many at a time."""
+
+from torch import Tensor
+
+WORDS = 2**32
+"""How many words there are."""
+
+_MASK = WORDS - 1
+
+
+def draw(key: Tensor, counter: Tensor) -> Tensor:
+    """Return the words at `counter` of the sequences `key`, both int64 within 32 bits; shapes are broadcast.
+
+    Products of two 32-bit numbers wrap around in 64 bits, which leaves the low 32 as they should be.
+
+    >>> draw(torch.tensor(1), torch.arange(2)).tolist() == [draw_one(1, 0), draw_one(1, 1)]
+    True
+    """
+    return _mix(_mix((counter + 0x9E3779B9) & _MASK) ^ key)
+
+
+def _mix(word: Tensor) -> Tensor:
+    word = word ^ (word >> 16)
+    word = (word * 0x85EBCA6B) & _MASK
+    word = word ^ (word >> 13)
+    word = (word * 0xC2B2AE35) & _MASK
+    return word ^ (word >> 16)
