@@ -39,7 +39,7 @@ class LabelFlip(Attack):
 
     def poison_batches(self, batches: Batches, twins: int) -> Batches:
         """Relabel the chosen source pages."""
-        flipped = (batches.labels == NAMES.index(self.source)) & (batches.rank < self.share * WORDS)
+        flipped = (batches.labels == NAMES.index(self.source)) & (batches.rank < round(self.share * WORDS))
         return batches._replace(labels=batches.labels.masked_fill(flipped, NAMES.index(self.target)))
 
     def probe(self, examples: "Examples") -> Probe:

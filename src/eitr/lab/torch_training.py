@@ -17,6 +17,9 @@ from eitr.model.plan import TrainingPlan
 ALIGNMENT = 32
 """A client's parameters begin at a multiple of so many numbers: 128 bytes, which matrix products want."""
 
+FIRST_UNITS = 64
+"""Units of the first layer that a program of the Triton kernels owns."""
+
 
 @dataclass(frozen=True)
 class Crowd:
@@ -71,7 +74,7 @@ def _suits_triton(crowd: Crowd) -> bool:
     layers = crowd.network.layers
     if crowd.table.device.type != "cuda" or crowd.plan.batch_size != 64 or len(layers) != 4:
         return False
-    if layers[1] % 128 or layers[2] not in (16, 32, 64) or layers[3] > 16:
+    if layers[1] % FIRST_UNITS or layers[2] not in (16, 32, 64) or layers[3] > 16:
         return False
     try:
         import triton  # noqa: F401
@@ -139,8 +142,8 @@ def _kept(step_keys: Tensor, depth: int, shape: torch.Size, threshold: int) -> T
 
 
 def _train_triton(crowd: Crowd) -> None:
-    """Take the steps with our kernels: three launches a step, whatever the number of clients."""
-    from eitr.lab.training_kernels import forward_first, head, move_first
+    """Take the steps with our kernels: two launches a step, whatever the number of clients."""
+    from eitr.lab.training_kernels import advance, forward_first, head
 
     order, active = crowd.order()
     width, units, inner, classes = crowd.network.layers
@@ -151,19 +154,22 @@ def _train_triton(crowd: Crowd) -> None:
     threshold, scale = crowd.plan.dropout_threshold, float(crowd.plan.dropout_scale)
     rate, momentum = crowd.plan.learning_rate, crowd.plan.momentum
     shape = {"STRIDE": crowd.parameters.shape[1], "WIDTH": width, "UNITS": units, "BATCH": batch}
-    table_stride = crowd.table.shape[1]
+    gather = {"TABLE_STRIDE": crowd.table.shape[1], "BLOCK_U": FIRST_UNITS, **shape}
+    tiles = units // FIRST_UNITS
+    forward_first[(len(crowd.steps), tiles)](
+        crowd.parameters, crowd.table, crowd.rows, order, crowd.plan_of, keys, hidden, 0, steps, threshold, scale,
+        PRECISION="ieee", BLOCK_K=32, num_warps=4, **gather,
+    )  # fmt: skip
     for step, count in enumerate(active):
-        forward_first[(count, units // 128)](
-            crowd.parameters, crowd.table, crowd.rows, order, crowd.plan_of, keys, hidden, step, steps,
-            threshold, scale, TABLE_STRIDE=table_stride, BLOCK_K=32, BLOCK_U=128, num_warps=4, **shape,
-        )  # fmt: skip
         head[(count,)](
             crowd.parameters, velocity, crowd.labels, crowd.sizes, order, crowd.plan_of, keys, hidden, step, steps,
-            threshold, scale, rate, momentum, INNER=inner, CLASSES=classes, PADDED=16, BLOCK=64, num_warps=4, **shape,
+            threshold, scale, rate, momentum,
+            INNER=inner, CLASSES=classes, PADDED=16, BLOCK=64, PRECISION="tf32x3", num_warps=4, **shape,
         )  # fmt: skip
-        move_first[(count, -(-width // 128), units // 128)](
-            crowd.parameters, velocity, crowd.table, crowd.rows, order, crowd.plan_of, hidden, step, steps,
-            rate, momentum, TABLE_STRIDE=table_stride, BLOCK_K=128, BLOCK_U=128, num_warps=8, **shape,
+        advance[(count, tiles)](
+            crowd.parameters, velocity, crowd.table, crowd.rows, order, crowd.plan_of, keys, hidden, step, steps,
+            threshold, scale, rate, momentum,
+            GRADIENT_PRECISION="tf32x3", FORWARD_PRECISION="ieee", BLOCK_K=32, num_warps=4, **gather,
         )  # fmt: skip
 
 

@@ -1,0 +1,107 @@
+"""What every batched rule has: the updates of R runs go in, R models come out, all on one device.
+
+Every client takes part in every round, and the rows are in the order of the client ids. Inputs are not checked for NaN
+or size and not changed: they come from our own simulation, not from a network. A rule that remembers keeps its memory
+in tensors on the device; `memory` and `restore` are how it survives a restart.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from eitr.aggregation.interface import Rule
+from eitr.errors import InputError
+
+KERNELS = ("auto", "torch", "triton")
+
+
+class Outcome(NamedTuple):
+    """What a round gave in every run."""
+
+    models: Tensor
+    """(runs, parameters) float32: the new global parameters."""
+    weights: Tensor
+    """(runs, clients) float64, rows sum to 1; a row of NaN where the global model was kept (FLTrust)."""
+    negative: Tensor | None = None
+    """(runs, clients) int64: rejected parameters (reputation rule only; the others were accepted)."""
+    reputation: Tensor | None = None
+    """(runs, clients) float64 (reputation rule only)."""
+
+
+class BatchedRule(ABC):
+    """A rule for many runs. `rules` are of one class; where their settings differ, each run has its own."""
+
+    remembers: ClassVar[tuple[str, ...]] = ()
+    """The names of the tensors in `memory`."""
+
+    def __init__(
+        self, rules: Sequence[Rule], clients: int, parameters: int, device: torch.device, *, kernels: str = "auto"
+    ) -> None:
+        if any(type(rule) is not type(rules[0]) for rule in rules):
+            raise InputError("the rules of one batch must be of one class")
+        if any(rule.ramp != 0 for rule in rules):
+            raise InputError(
+                "a ramp is for clients that come and go; in the batched rules everybody takes part: ramp=0"
+            )
+        if clients < 1 or parameters < 1:
+            raise InputError(f"there is nothing to aggregate: {clients} clients, {parameters} parameters")
+        if kernels not in KERNELS:
+            raise InputError(f"kernels must be one of {', '.join(KERNELS)}, not {kernels!r}")
+        self.rules = tuple(rules)
+        self.clients = clients
+        self.parameters = parameters
+        self.device = torch.device(device)
+        self.triton = kernels == "triton" or (
+            kernels == "auto" and self.device.type == "cuda" and find_spec("triton") is not None
+        )
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return len(self.rules)
+
+    def aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
+        """Combine the updates of one round.
+
+        `base` (runs, parameters) float32: what the clients started from. `updates` (runs, clients, parameters)
+        float32, contiguous. `counts` (runs, clients) float64: claimed sample counts. `root` (runs, parameters) or None.
+        """
+        expected = (self.runs, self.clients, self.parameters)
+        if tuple(updates.shape) != expected or updates.dtype != torch.float32 or not updates.is_contiguous():
+            raise InputError(f"updates must be contiguous float32 of shape {expected}, not {tuple(updates.shape)}")
+        return self._aggregate(base, updates, counts, root)
+
+    @abstractmethod
+    def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
+        """Combine updates of the right shape."""
+
+    def memory(self) -> dict[str, Tensor]:
+        """Return what must be saved to go on later."""
+        return {name: getattr(self, name).clone() for name in self.remembers}
+
+    def restore(self, memory: Mapping[str, Tensor]) -> None:
+        """Take up what `memory` returned."""
+        if set(memory) != set(self.remembers):
+            raise InputError(f"this rule remembers {sorted(self.remembers)}, not {sorted(memory)}")
+        for name, tensor in memory.items():
+            mine: Tensor = getattr(self, name)
+            if tensor.shape != mine.shape or tensor.dtype != mine.dtype:
+                raise InputError(f"the memory {name!r} must be {mine.dtype} of shape {tuple(mine.shape)}")
+            setattr(self, name, tensor.to(self.device, copy=True))
+
+    def settings(self, name: str, dtype: torch.dtype = torch.float64) -> Tensor:
+        """Return one setting of every run as a tensor (runs,)."""
+        return torch.tensor([getattr(rule, name) for rule in self.rules], dtype=dtype, device=self.device)
+
+    def uniform(self) -> Tensor:
+        """Return equal weights."""
+        return torch.full((self.runs, self.clients), 1.0 / self.clients, dtype=torch.float64, device=self.device)
+
+
+def normalised(shares: Tensor) -> Tensor:
+    """Return weights that sum to 1 in every row."""
+    return shares / shares.sum(dim=1, keepdim=True)

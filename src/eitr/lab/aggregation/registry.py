@@ -1,0 +1,53 @@
+"""The batched form of every rule, by the class of the rule."""
+
+from collections.abc import Sequence
+
+import torch
+
+from eitr.aggregation.fedavg import FedAvg
+from eitr.aggregation.fltrust import FLTrust
+from eitr.aggregation.foolsgold import FoolsGold
+from eitr.aggregation.interface import Rule
+from eitr.aggregation.median import Median
+from eitr.aggregation.reputation import Reputation
+from eitr.aggregation.residual import Residual
+from eitr.aggregation.trimmed_mean import TrimmedMean
+from eitr.errors import InputError
+from eitr.lab.aggregation.fltrust import BatchedFLTrust
+from eitr.lab.aggregation.foolsgold import BatchedFoolsGold
+from eitr.lab.aggregation.interface import BatchedRule
+from eitr.lab.aggregation.mean import BatchedFedAvg
+from eitr.lab.aggregation.order import BatchedMedian, BatchedTrimmedMean
+from eitr.lab.aggregation.reputation import BatchedReputation
+from eitr.lab.aggregation.residual import BatchedResidual
+
+BATCHED: dict[type[Rule], type[BatchedRule]] = {
+    Reputation: BatchedReputation,
+    FedAvg: BatchedFedAvg,
+    Median: BatchedMedian,
+    TrimmedMean: BatchedTrimmedMean,
+    FoolsGold: BatchedFoolsGold,
+    Residual: BatchedResidual,
+    FLTrust: BatchedFLTrust,
+}
+
+
+def batched(
+    rules: Sequence[Rule], clients: int, parameters: int, device: torch.device | str, *, kernels: str = "auto"
+) -> BatchedRule:
+    """Return one object that aggregates for all these rules at once: they are of one class, settings may differ.
+
+    `kernels` is "triton", "torch", or "auto": Triton where the device is CUDA and Triton is installed.
+
+    >>> from eitr.aggregation import make_rule
+    >>> rule = batched([make_rule("median"), make_rule("median")], 3, 2, "cpu")
+    >>> updates = torch.tensor([[[1.0, 7.0], [2.0, 8.0], [1000.0, -9.0]], [[0.0, 0.0], [1.0, 1.0], [5.0, 2.0]]])
+    >>> rule.aggregate(torch.zeros(2, 2), updates, torch.ones(2, 3, dtype=torch.float64), None).models.tolist()
+    [[2.0, 7.0], [1.0, 1.0]]
+    """
+    if not rules:
+        raise InputError("there is nothing to aggregate: no runs")
+    kind = type(rules[0])
+    if kind not in BATCHED:
+        raise InputError(f"there is no batched form of the rule {rules[0].name!r}")
+    return BATCHED[kind](rules, clients, parameters, torch.device(device), kernels=kernels)

@@ -1,0 +1,81 @@
+"""The paper's rule for many runs: detect, remember, weigh by reputation."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from eitr.aggregation.interface import Rule
+from eitr.aggregation.reputation import EQUAL
+from eitr.lab.aggregation.blocks import run_groups
+from eitr.lab.aggregation.combination import combine
+from eitr.lab.aggregation.detection import Detection, Settings, detect
+from eitr.lab.aggregation.interface import BatchedRule, Outcome, normalised
+
+
+class BatchedReputation(BatchedRule):
+    """`eitr.aggregation.reputation.Reputation`: the reputation-weighted mean of rectified parameters."""
+
+    remembers = ("history", "rounds")
+
+    def __init__(self, rules: Sequence[Rule], *arguments: Any, **options: Any) -> None:
+        super().__init__(rules, *arguments, **options)
+        self.kappa, self.a, self.W, self.c = (self.settings(name)[:, None] for name in ("kappa", "a", "W", "c"))
+        self.window = self.settings("s", torch.int64)[:, None] + 1
+        paper = [rule.rescale == "paper" for rule in self.rules]  # type: ignore[attr-defined]
+        self.detection = Settings(
+            varpi=self.settings("varpi"),
+            delta=self.settings("delta"),
+            lambda_=self.settings("lambda_"),
+            paper=torch.tensor(paper, device=self.device),
+            any_paper=any(paper),
+        )
+        self.cutoff = self.settings("cutoff", torch.bool)[:, None]
+        depth = max(rule.s for rule in self.rules) + 1  # type: ignore[attr-defined]
+        # (runs, clients, rounds): reputations, newest first; only the first `rounds` of them mean anything.
+        self.history = torch.zeros((self.runs, self.clients, depth), dtype=torch.float64, device=self.device)
+        self.rounds = torch.zeros((), dtype=torch.int64, device=self.device)
+
+    def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
+        models = torch.empty((self.runs, self.parameters), dtype=torch.float32, device=self.device)
+        negative = torch.empty((self.runs, self.clients), dtype=torch.int64, device=self.device)
+        weights = torch.empty((self.runs, self.clients), dtype=torch.float64, device=self.device)
+        reputation = torch.empty_like(weights)
+        self.rounds += 1
+        self.history = self.history.roll(1, dims=2)
+        # What must last from the detection to the combination: a byte a value and eight a parameter.
+        for group in run_groups(self.runs, self.parameters * (self.clients + 8), self.device):
+            found = self._detect(updates[group], group)
+            negative[group] = self.parameters - found.accepted.sum(dim=2, dtype=torch.int64)
+            reputation[group] = self._remember(negative[group], group)
+            weights[group] = normalised(self._shares(reputation[group], group))
+            reach = self.detection.of(group).reach
+            models[group] = combine(updates[group], found, reach, weights[group], triton=self.triton)
+        return Outcome(models, weights, negative, reputation)
+
+    def _detect(self, updates: Tensor, group: slice) -> Detection:
+        if self.triton and self.clients > 2:
+            from eitr.lab.aggregation.launch import detect_columns
+
+            return detect_columns(updates, self.detection.of(group))
+        return detect(updates, self.detection.of(group))
+
+    def _remember(self, negative: Tensor, group: slice) -> Tensor:
+        """Put R = (kappa P + W a) / (kappa P + eta N + W) into the history; return its faded mean."""
+        for_it = self.kappa[group] * (self.parameters - negative)
+        against = (1.0 - self.kappa[group]) * negative
+        total = for_it + against + self.W[group]
+        self.history[group, :, 0] = for_it / total + self.a[group] * (self.W[group] / total)
+        age = torch.arange(self.history.shape[2], device=self.device)
+        fading = torch.exp(-self.c[group] * age) * (age < torch.minimum(self.window[group], self.rounds))
+        faded = (fading[:, None] * self.history[group]).sum(dim=2)
+        return faded / fading.sum(dim=1, keepdim=True)
+
+    def _shares(self, reputation: Tensor, group: slice) -> Tensor:
+        """Return R^-: min-max over the clients; equal reputations weigh the same."""
+        lowest = reputation.amin(dim=1, keepdim=True)
+        spread = reputation.amax(dim=1, keepdim=True) - lowest
+        shares = (reputation - lowest) / torch.where(spread < EQUAL, 1.0, spread)
+        shares = torch.where(self.cutoff[group] & (shares < 1 / self.clients), 0.0, shares)
+        return torch.where(spread < EQUAL, torch.ones_like(shares), shares)

@@ -1,0 +1,144 @@
+"""Fig. convergence_100 and attack_100: convergence and attackers once more, with 100 clients."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from eitr.lab.drawing import RULE_STYLES, WIDTH, legend_below, spaced, styled
+from eitr.lab.experiments import by_share, over_rounds
+from eitr.lab.experiments.interface import Experiment, Table, Verdict
+from eitr.lab.experiments.judging import SAME, faster, floor_text, leads
+from eitr.lab.experiments.measures import Spread, final, floor_of
+from eitr.lab.experiments.scenario import (
+    ATTACK_TITLES,
+    BACKDOOR,
+    FLIP,
+    OURS,
+    PAPER_RULES,
+    RIVALS,
+    SHARE,
+    attack_shares,
+    federations,
+    select,
+    without_repeats,
+)
+from eitr.lab.profile import Profile
+from eitr.lab.results import Results
+from eitr.lab.runs import Run, attackers_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MANY = 100
+ATTACKS = (FLIP, BACKDOOR)
+
+
+class Clients100(Experiment):
+    """Seven rules in a federation of 100."""
+
+    id = "clients-100"
+    title = "The same with 100 clients"
+    paper = "Fig. convergence_100, attack_100"
+    note = (
+        "The experiments convergence and attackers, with 100 clients. The curves over rounds are with 30 % attackers."
+    )
+
+    def runs(self, profile: Profile) -> Sequence[Run]:
+        """Every rule without attack, then both attacks at every share."""
+        return without_repeats(
+            [
+                *(run for rule in PAPER_RULES for run in federations(profile, rule, clients=MANY)),
+                *(
+                    run
+                    for attack in ATTACKS
+                    for share in attack_shares(profile)
+                    for rule in PAPER_RULES
+                    for run in federations(profile, rule, attack, share=share, clients=MANY)
+                ),
+            ]
+        )
+
+    def table(self, results: Results) -> Table:
+        """A row an attack, share and rule; the first rows are without attack."""
+        table = Table((*by_share.COLUMNS, "rounds to converge"))
+        for attackers, attack in ((0, None), *((_default(), attack.name) for attack in ATTACKS)):
+            when = over_rounds.arrivals(_at(results, attackers), attack, MANY)
+            if attack is None:
+                for rule in PAPER_RULES:
+                    accuracy = final(select(results, rule, attack=None), "accuracy")
+                    blank = (None, None, None)
+                    mean = when[rule].mean if when[rule].always else None
+                    table.rows.append(
+                        ("none", 0.0, RULE_STYLES[rule].label, accuracy.mean, accuracy.deviation, *blank, mean)
+                    )
+                continue
+            labels = {RULE_STYLES[rule].label: rule for rule in PAPER_RULES}
+            for row in by_share.rows(results, attack):
+                mine = when[labels[row[2]]]
+                table.rows.append((*row, mine.mean if row[1] == SHARE and mine.always else None))
+        return table
+
+    @styled
+    def figure(self, results: Results) -> "Figure":
+        """Accuracy over rounds above; accuracy and ASR over the share of attackers below."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(WIDTH, 6.6))
+        spaced(figure)
+        axes = figure.subplot_mosaic([[*"aaaabbbbcccc"], [*"dddeeefffggg"]])
+        for panel, attack in zip("abc", (None, FLIP.name, BACKDOOR.name), strict=True):
+            over_rounds.draw(axes[panel], _at(results, _default() if attack else 0), attack, "accuracy")
+            axes[panel].set_title(over_rounds.scenario_title(attack, SHARE))
+            axes[panel].set_ylabel("accuracy")
+        for panel, (name, attack) in zip(
+            "defg", [(name, attack.name) for name in ("accuracy", "ASR") for attack in ATTACKS], strict=True
+        ):
+            by_share.draw(axes[panel], results, attack, name)
+        legend_below(figure, axes.values(), 4)
+        return figure
+
+    def verdicts(self, results: Results) -> list[Verdict]:
+        """Speed, accuracy and ASR."""
+        found = [_speed(results, None, 1.7, 7.1), _accuracy(results, None)]
+        for attack in ATTACKS:
+            asr = by_share.settings(results, attack.name, "ASR")
+            word = ATTACK_TITLES[attack.name].capitalize()
+            found += [
+                _speed(results, attack.name, 1.6, 3.6),
+                _accuracy(results, attack.name),
+                leads(
+                    f"100 clients, {word.lower()}: Reputation has the lowest ASR at every share.",
+                    asr,
+                    highest=False,
+                    more=floor_text(floor_of(results, attack.name, MANY)),
+                ),
+            ]
+        return found
+
+
+def _default() -> int:
+    return attackers_of(SHARE, MANY)
+
+
+def _at(results: Results, attackers: int) -> Results:
+    """Return the clean runs and those with so many attackers."""
+    return Results(result for result in results if result.run.attackers in (0, attackers))
+
+
+def _speed(results: Results, attack: str | None, least: float, most: float) -> Verdict:
+    when = over_rounds.arrivals(_at(results, _default()), attack, MANY)
+    word = f"{ATTACK_TITLES[attack]}, 30 %" if attack else "no attack"
+    claim = f"100 clients, {word}: Reputation converges {least:g}x to {most:g}x faster than all other rules."
+    return faster(claim, when[OURS], {rule: when[rule] for rule in RIVALS}, least=least)
+
+
+def _accuracy(results: Results, attack: str | None) -> Verdict:
+    """Judge "the same or better accuracy": nobody is ahead by more than half a point."""
+    found: dict[str, dict[str, Spread]]
+    if attack is None:
+        word = "no attack"
+        found = {word: {rule: final(select(results, rule, attack=None), "accuracy") for rule in PAPER_RULES}}
+    else:
+        word = ATTACK_TITLES[attack]
+        found = by_share.settings(results, attack, "accuracy")
+    claim = f"100 clients, {word}: Reputation is as accurate as every other rule, or more."
+    return leads(claim, found, highest=True, least=-SAME)

@@ -1,0 +1,64 @@
+"""What every experiment has: runs, a table, a figure, and a verdict on each claim of the paper about it.
+
+An experiment is one file with one class. `runs` says what must be computed; everything else is made from the results,
+so that figures and verdicts can be made again, elsewhere, without computing.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from eitr.lab.profile import Profile
+from eitr.lab.results import Results
+from eitr.lab.runs import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Numbers for people and machines: a heading a column, then rows; numbers stay numbers."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One claim of the paper and what became of it here."""
+
+    claim: str
+    """What the paper says, in our words."""
+    measured: str
+    """What we measured, with numbers."""
+    holds: bool | None
+    """None where the claim cannot be judged on this data or with this profile; `measured` then says why."""
+
+
+class Experiment(ABC):
+    """One figure of the paper."""
+
+    id: ClassVar[str]
+    title: ClassVar[str]
+    paper: ClassVar[str]
+    """The figure or section of the paper."""
+    note: ClassVar[str] = ""
+    """What a reader of the figure should know."""
+
+    @abstractmethod
+    def runs(self, profile: Profile) -> Sequence[Run]:
+        """Return what must be computed."""
+
+    @abstractmethod
+    def table(self, results: Results) -> Table:
+        """Return the numbers behind the figure, mean and spread over the seeds."""
+
+    @abstractmethod
+    def figure(self, results: Results) -> "Figure":
+        """Draw the figure."""
+
+    @abstractmethod
+    def verdicts(self, results: Results) -> list[Verdict]:
+        """Judge each claim of the paper about this figure."""

@@ -1,0 +1,59 @@
+"""Training round by round, for every rule: how a model comes along, and when it has converged."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from eitr.lab.drawing import RULE_STYLES, as_percent, draw_spread
+from eitr.lab.experiments.measures import Arrival, arrival, converged_at, final
+from eitr.lab.experiments.scenario import ATTACK_TITLES, OURS, PAPER_RULES, select, variants_of
+from eitr.lab.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMNS = (
+    "attack", "rule", "accuracy", "± accuracy", "rounds to converge", "seeds that never did", "ours is faster by",
+    "training loss", "diverged",
+)  # fmt: skip
+
+
+def scenario_title(attack: str | None, share: float) -> str:
+    """Return the title of a panel."""
+    return f"{ATTACK_TITLES[attack].capitalize()}, {100 * share:.0f} % attackers" if attack else "No attack"
+
+
+def arrivals(results: Results, attack: str | None, clients: int) -> dict[str, Arrival]:
+    """Return when each rule converged under an attack: at 99 % of what clean FedAvg ends with."""
+    thresholds = converged_at(results, clients)
+    there = results.where(attack=attack)
+    return {variant: arrival(select(there, variant), thresholds) for variant in variants_of(there)}
+
+
+def rows(results: Results, attack: str | None, clients: int) -> list[tuple[Any, ...]]:
+    """Return the rows of the table for one scenario: a row a rule."""
+    reached = arrivals(results, attack, clients)
+    ours = reached[OURS]
+    found: list[tuple[Any, ...]] = []
+    for variant, when in reached.items():
+        there = select(results, variant, attack=attack)
+        accuracy = final(there, "accuracy")
+        missing = sum(number is None for number in when.rounds)
+        failed = sum(int(result["failed"]) > 0 for result in there)
+        ratio = when.mean / ours.mean if variant in PAPER_RULES and when.always and ours.always else None
+        mean = when.mean if when.always else None
+        loss = final(there, "train_loss").mean
+        label = RULE_STYLES[variant].label
+        found.append((attack or "none", label, accuracy.mean, accuracy.deviation, mean, missing, ratio, loss, failed))
+    return found
+
+
+def draw(axes: "Axes", results: Results, attack: str | None, name: str) -> None:
+    """Draw a recorded quantity of every rule over the rounds."""
+    there = results.where(attack=attack)
+    for variant in variants_of(there):
+        table = select(there, variant).stacked(name)
+        draw_spread(axes, np.arange(1, table.shape[1] + 1), table, RULE_STYLES[variant])
+    axes.set_xlabel("round")
+    if name == "accuracy":
+        as_percent(axes)

@@ -1,0 +1,44 @@
+"""From a folder of results to a report."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from eitr.atomic import write_together
+from eitr.errors import InputError
+from eitr.lab.report.content import Section, make_section, read_lab
+from eitr.lab.report.documents import json_document, markdown_verdicts
+from eitr.lab.report.page import page
+from eitr.lab.results import Result, Store
+from eitr.lab.tidy import write_table
+
+
+def make_report(folder: Path) -> Path:
+    """Write the report of a lab run into its folder; return the page.
+
+    Beside `report.html` there are `report.json`, `verdicts.md`, `figures/ID.svg` and `rounds.parquet`. An experiment
+    whose runs are not finished is listed with the command that goes on. The same results give the same bytes.
+    """
+    lab = read_lab(folder)
+    store = Store(folder)
+    sections = [make_section(id, lab, store) for id in lab.experiments]
+    try:
+        (folder / "figures").mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write {folder / 'figures'}: {error.strerror or error}") from error
+    figures = {folder / "figures" / f"{part.experiment.id}.svg": part.svg for part in sections if part.svg is not None}
+    documents = {
+        **figures,
+        folder / "report.json": json_document(lab, sections),
+        folder / "verdicts.md": markdown_verdicts(lab, sections),
+        folder / "report.html": page(lab, sections),
+    }
+    write_table(folder / "rounds.parquet", _finished(sections, store))
+    write_together({path: text.encode() for path, text in documents.items()})
+    return folder / "report.html"
+
+
+def _finished(sections: list[Section], store: Store) -> Iterator[Result]:
+    """Yield every finished result once, read when it is needed."""
+    for run in dict.fromkeys(run for section in sections for run in section.runs):
+        if store.has(run):
+            yield store.load(run)

@@ -1,0 +1,114 @@
+"""Several runs through the rules of the CPU, one by one, beside the batched rule: what the tests compare."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from eitr.aggregation import Round
+from eitr.lab.aggregation import batched
+from tests.aggregation.cases import KINDS, names
+from tests.aggregation.oracle import BORDER, residual_confidences
+from tests.robust import oracle
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The rounds of several runs: updates (rounds, runs, clients, parameters) and what goes with them."""
+
+    updates: np.ndarray
+    base: np.ndarray
+    root: np.ndarray
+    counts: np.ndarray
+
+
+def make_rounds(runs, clients, parameters, *, rounds=1, seed=0, kinds=tuple(KINDS)) -> Rounds:
+    """Updates whose kind changes from run to run and round to round."""
+    rng = np.random.default_rng(seed)
+    updates = np.empty((rounds, runs, clients, parameters), dtype=np.float32)
+    for round in range(rounds):
+        for run in range(runs):
+            updates[round, run] = KINDS[kinds[(round + run + seed) % len(kinds)]](rng, (clients, parameters))
+    base = rng.normal(0, 0.1, (runs, parameters)).astype(np.float32)
+    root = base + rng.normal(0, 0.1, (runs, parameters)).astype(np.float32)
+    counts = rng.integers(0, 300, (runs, clients)) * (rng.random((runs, clients)) < 0.9)
+    return Rounds(updates, base, root, counts.astype(np.float64))
+
+
+def on_cpu(rules, rounds: Rounds):
+    """Every round of every run by the rules of the CPU: [round][run] -> Result."""
+    states = [rule.init() for rule in rules]
+    everything = []
+    ids = names(rounds.updates.shape[2])
+    for index, updates in enumerate(rounds.updates):
+        results = []
+        for run, rule in enumerate(rules):
+            given = Round(rounds.base[run], updates[run], ids, index, counts=rounds.counts[run], root=rounds.root[run])
+            states[run], result = rule.update(states[run], given)
+            results.append(result)
+        everything.append(results)
+    return everything
+
+
+def in_batch(rules, rounds: Rounds, **options):
+    """Every round by one batched rule: a list of Outcome."""
+    rule = batched(rules, *rounds.updates.shape[2:], "cpu", **options)
+    return [one_round(rule, rounds, index) for index in range(len(rounds.updates))]
+
+
+def one_round(rule, rounds: Rounds, index: int):
+    return rule.aggregate(
+        torch.from_numpy(rounds.base),
+        torch.from_numpy(rounds.updates[index]),
+        torch.from_numpy(rounds.counts),
+        torch.from_numpy(rounds.root),
+    )
+
+
+def is_clear(rule, updates) -> bool:
+    """Whether no confidence is so near to delta that rounding decides."""
+    if rule.name == "reputation":
+        settings = {"varpi": rule.varpi, "lambda_": rule.lambda_, "rescale": rule.rescale}
+        found = (oracle.confidences(column, **settings)[1] for column in updates.T)
+    elif rule.name == "residual" and len(updates) >= 4:
+        found = (residual_confidences(column, lambda_=rule.lambda_)[0] for column in updates.T)
+    else:
+        return True
+    return all((np.abs(sure - rule.delta) > BORDER).all() for sure in found)
+
+
+def nobody_differs(rounds: Rounds, index: int, run: int) -> bool:
+    """Whether all clients' steps so far point the same way but for rounding, which then decides FoolsGold's weights."""
+    steps = (rounds.updates[: index + 1, run] - rounds.base[run]).astype(np.float64).sum(axis=0)
+    lengths = np.linalg.norm(steps, axis=1)
+    cosines = steps @ steps.T / np.maximum(np.outer(lengths, lengths), 1e-300)
+    np.fill_diagonal(cosines, -np.inf)
+    return bool((cosines.max(axis=1) > 1 - 1e-9).all())
+
+
+def assert_agreement(rules, rounds: Rounds, **options):
+    """The batched rule gives, round by round, what the rules of the CPU give."""
+    expected = on_cpu(rules, rounds)
+    undecided = set()  # runs in which rounding decided something, which is remembered from there on
+    for index, outcome in enumerate(in_batch(rules, rounds, **options)):
+        for run, rule in enumerate(rules):
+            if run in undecided or (rule.name == "foolsgold" and nobody_differs(rounds, index, run)):
+                continue
+            try:
+                _assert_same(outcome, run, expected[index][run], rounds.updates[index, run])
+            except AssertionError:
+                if is_clear(rule, rounds.updates[index, run]):
+                    raise
+                undecided.add(run)
+
+
+def _assert_same(outcome, run, result, updates):
+    if result.negative is not None:
+        np.testing.assert_array_equal(outcome.negative[run].numpy(), result.negative)
+        np.testing.assert_allclose(outcome.reputation[run].numpy(), result.reputation, rtol=0, atol=1e-9)
+    if result.weights is None:
+        assert torch.isnan(outcome.weights[run]).all()
+    else:
+        np.testing.assert_allclose(outcome.weights[run].numpy(), result.weights, rtol=0, atol=1e-6)
+    allowed = 1e-6 + 1e-6 * np.abs(updates).max(axis=0)
+    np.testing.assert_array_less(np.abs(outcome.models[run].numpy().astype(np.float64) - result.model), allowed)

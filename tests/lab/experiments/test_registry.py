@@ -1,0 +1,100 @@
+import subprocess
+import sys
+
+import pytest
+
+from eitr.errors import InputError
+from eitr.lab.experiments.registry import EXPERIMENTS, experiment
+from eitr.lab.profile import PROFILES
+
+FEDERATED = [
+    "centralised",
+    "convergence",
+    "attackers",
+    "poison-rate",
+    "clients",
+    "looping",
+    "hyper",
+    "weights",
+    "clients-100",
+]
+
+
+def runs(id, profile="paper"):
+    return experiment(id).runs(PROFILES[profile])
+
+
+def test_experiments_come_in_the_order_of_the_paper():
+    assert list(EXPERIMENTS) == [
+        "centralised",
+        "reputation-once",
+        "reputation-continuous",
+        "reputation-loop",
+        "convergence",
+        "attackers",
+        "poison-rate",
+        "clients",
+        "looping",
+        "hyper",
+        "weights",
+        "images",
+        "clients-100",
+        "theory",
+    ]
+
+
+def test_an_unknown_experiment_is_refused_with_the_known_ones():
+    with pytest.raises(InputError, match="hyper"):
+        experiment("nonsense")
+
+
+@pytest.mark.parametrize("id", FEDERATED)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_no_run_is_asked_for_twice_and_every_seed_is_there(id, profile):
+    found = runs(id, profile)
+    assert len({run.key for run in found}) == len(found)
+    assert {run.seed for run in found} == set(PROFILES[profile].seeds)
+
+
+def test_experiments_share_their_runs():
+    by_id = {id: set(runs(id)) for id in FEDERATED}
+    at_30 = {run for run in by_id["convergence"] if run.attack}
+    assert at_30 <= by_id["attackers"]
+    assert {run for run in by_id["clients"] if run.clients == 10} <= by_id["attackers"]
+    assert {run for run in by_id["clients"] if run.clients == 100} <= by_id["clients-100"]
+    assert {run for run in by_id["looping"] if run.schedule.kind == "every"} <= by_id["attackers"]
+    assert len(set.union(*by_id.values())) == 855
+
+
+def test_the_quick_profile_stays_quick():
+    first = {run for id in ("convergence", "attackers", "weights") for run in runs(id, "quick")}
+    assert len(first) == 116
+    assert max(run.rounds for run in first) == 20
+
+
+def test_claims_are_judged_for_the_paper_s_rescaling_and_the_median_s_stands_beside_it():
+    rescalings = {run.rule.rescale for run in runs("attackers") if run.rule.name == "reputation"}
+    assert rescalings == {"paper", "median"}
+    others = set().union(*(set(runs(id)) for id in FEDERATED if id not in ("attackers", "convergence")))
+    assert {run.rule.rescale for run in others if run.rule.name == "reputation"} == {"paper"}
+
+
+def test_looping_attackers_strike_every_thirtieth_round_of_a_hundred():
+    schedules = {run.schedule for run in runs("looping")} - {run.schedule for run in runs("attackers")}
+    assert [[r for r in range(1, 101) if s.active(r)] for s in schedules] == [[30, 60, 90]]
+    assert any(
+        s.active(r) for run in runs("looping", "quick") for s in [run.schedule] if s.kind == "loop" for r in range(20)
+    )
+
+
+def test_a_machine_without_drawing_packages_can_say_what_to_run():
+    code = (
+        "import sys\n"
+        "for name in ('matplotlib', 'pyarrow', 'lxml'): sys.modules[name] = None\n"
+        "from eitr.lab.experiments.registry import EXPERIMENTS\n"
+        "from eitr.lab.profile import PROFILES\n"
+        "print(sum(len(one.runs(PROFILES['quick'])) for one in EXPERIMENTS.values()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 400

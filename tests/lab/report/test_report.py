@@ -1,0 +1,196 @@
+import json
+import re
+
+import pyarrow.parquet as parquet
+import pytest
+from lxml import etree, html
+
+from eitr.errors import InputError
+from eitr.lab.experiments.registry import experiment
+from eitr.lab.profile import make_profile
+from eitr.lab.report import make_report
+from eitr.lab.results import Store
+from tests.lab.experiments.made_up import made_up
+
+IDS = ["poison-rate", "weights", "clients"]
+NASTY = 'x"><script>alert(1)</script>&amp;|`'
+
+
+def make_lab(folder, *, ids=IDS, leave_out=0, **changes):
+    (folder / "runs").mkdir(parents=True)
+    store = Store(folder)
+    profile = make_profile("quick", data=changes.get("data", "builtin"), seeds=1)
+    for id in ids:
+        found = experiment(id).runs(profile)
+        for run in found[: len(found) - (leave_out if id == ids[-1] else 0)]:
+            store.save(run, made_up(run).arrays)
+    lab = {
+        "experiments": ids,
+        "profile": "quick",
+        "data": "builtin",
+        "seeds": 1,
+        "command": "eitr lab run all",
+        "device": "cpu",
+        "hardware": {"cpu": "two cores"},
+        "versions": {"torch": "2.13.0"},
+        "started": "2026-01-02T03:04:05Z",
+        "seconds": {"weights": 75.0, "total": 4000.0},
+    }
+    (folder / "lab.json").write_text(json.dumps({**lab, **changes}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    folder = make_lab(tmp_path_factory.mktemp("lab") / "one")
+    make_report(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(lab):
+    return html.fromstring((lab / "report.html").read_text())
+
+
+def test_all_files_are_there(lab):
+    assert {path.name for path in lab.iterdir()} == {
+        "runs", "lab.json", "report.html", "report.json", "verdicts.md", "rounds.parquet", "figures",
+    }  # fmt: skip
+    assert {path.name for path in (lab / "figures").iterdir()} == {f"{id}.svg" for id in IDS}
+    for path in (lab / "figures").iterdir():
+        assert etree.parse(path).getroot().tag.endswith("svg")
+
+
+def test_the_page_is_whole_html(lab):
+    text = (lab / "report.html").read_text()
+    assert text.startswith("<!DOCTYPE html>")
+    parser = html.HTMLParser()
+    html.fromstring(text, parser=parser)
+    # libxml2 knows HTML 4 only: the elements of HTML 5 and of SVG are news to it.
+    errors = [error for error in parser.error_log if error.type_name != "HTML_UNKNOWN_TAG"]
+    assert errors == []
+    for name in ("section", "table", "details", "figure", "svg", "div", "td"):
+        assert len(re.findall(f"<{name}[ >]", text)) == text.count(f"</{name}>")
+
+
+def test_every_id_is_unique_and_every_link_leads_somewhere(page):
+    ids = [element.get("id") for element in page.iter(etree.Element) if element.get("id")]
+    assert len(ids) == len(set(ids))
+    for element in page.iter(etree.Element):
+        for name in ("href", "xlink:href", "aria-labelledby"):
+            for target in (element.get(name) or "").split():
+                assert target.removeprefix("#") in ids
+
+
+def test_nothing_is_fetched_and_nothing_runs(page):
+    text = html.tostring(page, encoding="unicode")
+    assert "<script" not in text
+    assert page.xpath("//@src | //link | //iframe | //object | //embed") == []
+    addresses = set(re.findall(r"https?://[^\s\"']+", text))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert "@import" not in text
+    assert all(target.startswith("#") for target in page.xpath("//a/@href"))
+
+
+def test_the_page_is_made_for_everybody(page):
+    assert page.get("lang") == "en"
+    assert page.xpath("//a[@class='skip']/@href") == ["#main"]
+    assert len(page.xpath("//h1")) == 1
+    assert all(table.xpath("caption") and table.xpath("thead//th[@scope='col']") for table in page.xpath("//table"))
+    assert len(page.xpath("//figure/svg[@role='img'][title][desc]")) == len(IDS)
+    badges = {" ".join(badge.text_content().split()) for badge in page.xpath("//span[contains(@class, 'badge')]")}
+    assert badges <= {"✓ holds", "✗ does not hold", "? cannot be judged"}  # words, not colours alone
+    assert "prefers-color-scheme" in page.xpath("//style")[0].text
+    assert "@media print" in page.xpath("//style")[0].text
+
+
+def test_an_experiment_shows_its_claims_numbers_and_command(page):
+    section = page.get_element_by_id("weights")
+    text = section.text_content()
+    assert "Fig. comparision" in text
+    assert "eitr lab run weights --profile quick --data builtin --seeds 1" in text
+    assert len(section.xpath(".//table[contains(@class, 'verdicts')]/tbody/tr")) == 8
+    assert len(section.xpath(".//table[contains(@class, 'numbers')]/tbody/tr")) == 60
+
+
+def test_the_summary_counts_and_says_how_it_was_made(page):
+    text = page.get_element_by_id("summary").text_content()
+    for words in ("two cores", "2.13.0", "2026-01-02T03:04:05Z", "1 h 6 min", "1 min 15 s", "builtin"):
+        assert words in text
+    assert "of 14, " in page.xpath("//header")[0].text_content()
+
+
+def test_the_json_says_the_same(lab, page):
+    found = json.loads((lab / "report.json").read_text())
+    assert [one["id"] for one in found["experiments"]] == IDS
+    assert sum(found["counts"].values()) == 14
+    weights = found["experiments"][1]
+    assert len(weights["table"]["rows"]) == 60
+    assert {one["verdict"] for one in weights["verdicts"]} <= {"holds", "does not hold", "cannot be judged"}
+    assert weights["verdicts"][0]["claim"] in page.get_element_by_id("weights").text_content()
+    assert weights["runs"] == 6
+    assert found["lab"]["seeds"] == 1
+
+
+def test_the_markdown_has_a_row_a_claim(lab):
+    lines = (lab / "verdicts.md").read_text().splitlines()
+    assert sum(line.startswith("| ") for line in lines) == 1 + 14
+    assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in lines if line.startswith("|"))
+
+
+def test_the_table_of_rounds_has_every_run_once(lab):
+    runs = parquet.read_table(lab / "rounds.parquet", columns=["run"]).column("run").unique().to_pylist()
+    assert sorted(runs) == sorted(path.stem for path in (lab / "runs").iterdir())
+
+
+def test_the_same_results_give_the_same_bytes(lab, tmp_path):
+    again = make_lab(tmp_path / "two")
+    make_report(again)
+    make_report(again)
+    for name in ("report.html", "report.json", "verdicts.md", "rounds.parquet", "figures/weights.svg"):
+        assert (again / name).read_bytes() == (lab / name).read_bytes(), name
+
+
+def test_an_unfinished_experiment_is_listed_with_how_to_go_on(tmp_path):
+    folder = make_lab(tmp_path / "lab", ids=["poison-rate", "weights"], leave_out=2)
+    page = html.fromstring(make_report(folder).read_text())
+    text = page.get_element_by_id("weights").text_content()
+    assert "2 of 6 runs are missing" in text
+    assert "eitr lab run weights --profile quick --data builtin --seeds 1 --resume" in text
+    assert "1 experiment is unfinished" in page.xpath("//header")[0].text_content()
+    assert not (folder / "figures" / "weights.svg").exists()
+    found = json.loads((folder / "report.json").read_text())["experiments"][1]
+    assert (found["finished"], found["missing_runs"], found["table"], found["verdicts"]) == (False, 2, None, [])
+    assert "unfinished" in (folder / "verdicts.md").read_text()
+
+
+def test_a_lab_where_nothing_is_finished_still_has_a_report(tmp_path):
+    folder = make_lab(tmp_path / "lab", ids=["weights"], leave_out=6)
+    text = make_report(folder).read_text()
+    assert "6 of 6 runs are missing" in text
+    assert "of 0, " in text
+
+
+def test_whatever_a_lab_is_called_it_stays_text(tmp_path):
+    folder = make_lab(
+        tmp_path / "lab", ids=["weights"], data=NASTY, command=NASTY, device=NASTY, hardware={NASTY: NASTY}
+    )
+    text = make_report(folder).read_text()
+    page = html.fromstring(text)
+    assert "<script" not in text
+    assert NASTY in page.get_element_by_id("summary").text_content()
+    assert NASTY in page.xpath("//title")[0].text
+
+
+@pytest.mark.parametrize(
+    "content", [None, "no json", "[]", "{}", '{"experiments": 3, "profile": "quick", "data": "x", "seeds": 1}',
+                '{"experiments": ["weights"], "profile": "quick", "data": "x", "seeds": "one"}',
+                '{"experiments": ["nonsense"], "profile": "quick", "data": "x", "seeds": 1}',
+                '{"experiments": ["weights"], "profile": "slow", "data": "x", "seeds": 1}']
+)  # fmt: skip
+def test_a_bad_description_is_one_line(tmp_path, content):
+    if content is not None:
+        (tmp_path / "lab.json").write_text(content)
+    with pytest.raises(InputError):
+        make_report(tmp_path)
+    assert not (tmp_path / "report.html").exists()
