@@ -43,7 +43,8 @@ SIZE = 17_500
 HOW_TO_INSTALL = "see benchmarks/requirements-engine.txt, then --flower-python build/flower/bin/python"
 LONGEST = 3600.0
 """Seconds after which a start is given up."""
-QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+SURROUNDINGS = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+"""Nothing is reported to anybody, and Ray's actors do not stand back (nice 15 by default) where others want to run."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def run(settings: Settings, plan: Plan, *, flower: str | None, quick: bool) -> R
         for number, (contender, rounds) in enumerate(starts, 1):
             print(f"{number}/{len(starts)} {contender.name}: {rounds} rounds ... ", end="", file=sys.stderr, flush=True)
             measured.append(start(contender, folder, rounds))
-            print(f"{measured[-1].mean:.2f} s a round", file=sys.stderr)
+            print(f"{measured[-1].mean:.2f} s a round, {measured[-1].accuracies[-1]:.1%} right", file=sys.stderr)
     if len({one.steps for one in measured}) != 1:
         raise StartFailedError(f"not the same work: {[(one.contender, one.steps) for one in measured]}")
     return Report(machine, settings, measured, quick, left_out)
@@ -133,7 +134,7 @@ def start(contender: Contender, folder: Path, rounds: int) -> Measured:
     load = load_average()
     course = folder / "course.json"
     course.unlink(missing_ok=True)
-    environment = os.environ | QUIET | {"FLWR_HOME": str(folder / "flwr")}
+    environment = os.environ | SURROUNDINGS | {"FLWR_HOME": str(folder / "flwr")}
     # Read when NumPy and PyTorch are loaded, and so too early for the contender to set.
     environment |= {name: str(contender.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     command = [contender.python, "-m", contender.module, folder, course, str(rounds), str(contender.threads)]

@@ -1,9 +1,9 @@
-"""The batched rules on a GPU: do the Triton kernels agree with float64, and how long do they take?
+"""The batched rules on a GPU: do the CUDA kernels agree with float64, and how long do they take?
 
-    python -m benchmarks.gpu_aggregation --out gpu.json            on a machine with CUDA: numpy, torch and triton
+    python -m benchmarks.gpu_aggregation --out gpu.json            on a machine with CUDA: numpy and torch
     TRITON_INTERPRET=1 python -m benchmarks.gpu_aggregation --quick --out quick.json    on a CPU, by the interpreter
 
-Agreement: all seven rules over sizes and kinds of input, the Triton path against the torch path, which computes in
+Agreement: all seven rules over sizes and kinds of input, the CUDA path against the torch path, which computes in
 float64. Printed are the largest differences and the decisions that differ, and how far their confidence is from delta.
 Times: medians of CUDA events after a warm-up, beside `torch.median` and reading the data once. A part that fails prints
 its traceback and the others go on; the exit status then is 1.
@@ -100,10 +100,10 @@ def agreement(
     rules = [make_rule(name, **chosen)] * runs
     outcomes = {
         kernels: batched(rules, clients, parameters, device, kernels=kernels).aggregate(base, updates, counts, root)
-        for kernels in ("torch", "triton")
+        for kernels in ("torch", "cuda")
     }
-    right, got = outcomes["torch"], outcomes["triton"]
-    again = batched(rules, clients, parameters, device, kernels="triton").aggregate(base, updates, counts, root)
+    right, got = outcomes["torch"], outcomes["cuda"]
+    again = batched(rules, clients, parameters, device, kernels="cuda").aggregate(base, updates, counts, root)
     scale = updates.abs().amax(dim=1) + 1.0
     row: Row = {
         "rule": name,
@@ -126,8 +126,8 @@ def agreement(
 
 def decisions(updates: Tensor, rule: Any) -> Row:
     """Count the values on which the two paths decide differently, and how clear those decisions are."""
+    from eitr.lab.aggregation.cuda_columns import detect_columns
     from eitr.lab.aggregation.detection import Settings, detect
-    from eitr.lab.aggregation.launch import detect_columns
 
     def of(value: float) -> Tensor:
         return torch.full((updates.shape[0],), value, dtype=torch.float64, device=updates.device)
@@ -183,7 +183,7 @@ def timed(
     elif what == "torch.median":
         work = lambda: updates.median(dim=1)  # noqa: E731
     else:
-        rule = batched([make_rule(what, **chosen)] * runs, clients, parameters, device, kernels="triton")
+        rule = batched([make_rule(what, **chosen)] * runs, clients, parameters, device, kernels="cuda")
         root = base + 0.1
         work = lambda: rule.aggregate(base, updates, counts, root)  # noqa: E731
     if device.type == "cuda":
@@ -193,46 +193,6 @@ def timed(
     if device.type == "cuda":
         row["temporary_MiB"] = (torch.cuda.max_memory_allocated() - before) / 2**20
     return row
-
-
-def steps(clients: int, parameters: int, device: torch.device) -> list[Row]:
-    """Time the kernels of the reputation rule one by one, by the profiler."""
-    from torch.profiler import ProfilerActivity, profile
-
-    updates = 0.1 * torch.randn((1, clients, parameters), device=device)
-    base, counts = torch.zeros((1, parameters), device=device), torch.ones((1, clients), device=device).double()
-    rule = batched([make_rule("reputation")], clients, parameters, device, kernels="triton")
-    rule.aggregate(base, updates, counts, None)
-    with profile(activities=[ProfilerActivity.CUDA]) as found:
-        rule.aggregate(base, updates, counts, None)
-        torch.cuda.synchronize()
-    rows = [
-        {"what": event.key[:60], "calls": event.count, "ms": event.device_time_total / 1000}
-        for event in found.key_averages()
-    ]
-    return sorted(rows, key=lambda row: -row["ms"])[:20]
-
-
-def listed_columns(clients: int, parameters: int, device: torch.device) -> Row:
-    """How many columns each trial still visits, and how many float64 has to do again."""
-    from eitr.lab.aggregation import launch
-
-    amounts = []
-    listed = launch._listed
-
-    def watched(chosen: Tensor) -> tuple[Tensor, Tensor]:
-        found = listed(chosen)
-        amounts.append(int(found[1]))
-        return found
-
-    launch._listed = watched
-    try:
-        updates = 0.1 * torch.randn((1, clients, parameters), device=device)
-        one = torch.ones(1, dtype=torch.float64, device=device)
-        launch.fit_columns(updates, one, 1e-4 * one, reweight=False)
-    finally:
-        launch._listed = listed
-    return {"clients": clients, "columns": parameters, "still searched": amounts[:-1], "in float64": amounts[-1:]}
 
 
 class Report:
@@ -268,7 +228,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("gpu_aggregation.json"))
     parser.add_argument("--quick", action="store_true", help="small sizes: for the interpreter on a CPU")
-    parser.add_argument("--clients", type=int, nargs="+", default=[3, 10, 33, 100, 101], help="sizes to compare at")
+    parser.add_argument(
+        "--clients", type=int, nargs="+", default=[3, 10, 16, 33, 100, 101, 200], help="sizes to compare at"
+    )
     chosen = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     report = Report(chosen.out)
@@ -291,8 +253,6 @@ def main() -> int:
             report.part("time", timed, "torch.median", 1, clients, parameters, device, 3)
             for name in RULES:
                 report.part("time", timed, name, 1, clients, parameters, device, 10)
-            report.part("kernel", steps, clients, parameters, device)
-        report.part("list", listed_columns, 100, 200_000, device)
         report.part("time", timed, "reputation", 1, 100, 1_000_000, device, 5, rescale="paper")
         for name in RULES:
             report.part("time", timed, name, 40, 100, 264_678, device, 3)

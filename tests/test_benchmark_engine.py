@@ -33,6 +33,16 @@ ROUNDS = 10
 compiled = pytest.mark.skipif(not JIT, reason="our engine needs compiled kernels")
 
 
+@pytest.fixture(autouse=True)
+def _patient_threads(monkeypatch):
+    """PyTorch's threads wait by spinning, which on a busy machine takes minutes."""
+    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")  # for the processes that a test starts
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module")
 def settings():
     # From few pages something is learned in few rounds only with a higher rate, and with clients that are alike.

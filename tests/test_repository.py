@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eitr.aggregation.registry import RULES
-from eitr.aggregation.settings import settings_of
+from eitr.settings import settings_of
 
 ROOT = Path(__file__).resolve().parent.parent
 

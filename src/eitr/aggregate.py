@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from eitr.aggregation.interface import Result, Round, Rule
 from eitr.aggregation.registry import make_rule, rule_class
-from eitr.aggregation.settings import parse_settings
 from eitr.atomic import write_together
 from eitr.container import read_limited
 from eitr.errors import InputError
+from eitr.settings import parse_settings
 from eitr.state import load_state, state_bytes
 
 TEXT_LIMIT = 64 << 20

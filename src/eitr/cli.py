@@ -73,7 +73,7 @@ def rules(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for m
     Example: `eitr rules --json`
     """
     from eitr.aggregation.registry import RULES
-    from eitr.aggregation.settings import settings_of, spelled
+    from eitr.settings import settings_of, spelled
 
     listed: list[dict[str, Any]] = [
         {

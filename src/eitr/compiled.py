@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 try:
     import numba
 except ImportError:
-    numba = None
+    numba = None  # type: ignore[assignment]
 
 JIT: bool = numba is not None and not cast(Any, numba.config).DISABLE_JIT
 """False under `NUMBA_DISABLE_JIT=1`: kernels are then ordinary Python functions, for coverage and debuggers."""

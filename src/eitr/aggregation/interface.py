@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eitr.aggregation.settings import check_settings, setting
 from eitr.errors import InputError
 from eitr.robust.tiles import Updates
+from eitr.settings import check_settings, setting
 from eitr.state import State, blank
 
 Floats = NDArray[np.float64]

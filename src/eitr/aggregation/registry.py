@@ -9,9 +9,9 @@ from eitr.aggregation.interface import Rule
 from eitr.aggregation.median import Median
 from eitr.aggregation.reputation import Reputation
 from eitr.aggregation.residual import Residual
-from eitr.aggregation.settings import settings_of, spelled
 from eitr.aggregation.trimmed_mean import TrimmedMean
 from eitr.errors import InputError
+from eitr.settings import settings_of, spelled
 
 RULES: dict[str, type[Rule]] = {
     rule.name: rule for rule in (Reputation, FedAvg, Median, TrimmedMean, FoolsGold, Residual, FLTrust)

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from eitr.aggregation.interface import Floats, Result, Round, Rule
-from eitr.aggregation.settings import setting
 from eitr.errors import InputError
 from eitr.reputation import HISTORY, Observations, ReputationModel
 from eitr.robust.combination import combine
 from eitr.robust.detection import detect
+from eitr.settings import setting
 from eitr.state import State
 
 EQUAL = 1e-9

@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from eitr.aggregation.interface import Floats, Result, Round, Rule, uniform
-from eitr.aggregation.settings import setting
 from eitr.robust.combination import weighted_mean
 from eitr.robust.reweighting import reweight
+from eitr.settings import setting
 from eitr.state import State
 
 

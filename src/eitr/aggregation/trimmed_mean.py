@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from eitr.aggregation.interface import Result, Round, Rule, uniform
-from eitr.aggregation.settings import setting
 from eitr.robust.order_statistics import trimmed_mean
+from eitr.settings import setting
 from eitr.state import State
 
 

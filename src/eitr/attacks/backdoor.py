@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.aggregation.settings import setting
 from eitr.attacks.interface import Attack, Batches, Probe
 from eitr.errors import InputError
 from eitr.pages.sparse import SparseRows
+from eitr.settings import setting
 from eitr.taxonomy import NAMES
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.aggregation.settings import check_settings, setting
+from eitr.settings import check_settings, setting
 
 if TYPE_CHECKING:
     import torch

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from eitr.aggregation.settings import setting
 from eitr.attacks.interface import Attack, Batches, Probe
 from eitr.errors import InputError
+from eitr.settings import setting
 from eitr.taxonomy import NAMES
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from eitr.aggregation.settings import setting
 from eitr.attacks.backdoor import Backdoor
 from eitr.attacks.interface import Attack, Batches, Probe
 from eitr.attacks.label_flip import LabelFlip
+from eitr.settings import setting
 
 if TYPE_CHECKING:
     import torch

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 data = typer.Typer(
@@ -36,7 +36,7 @@ def list_sources(as_json: Annotated[bool, typer.Option("--json", help="Print JSO
     if as_json:
         print(json.dumps(rows, indent=2))
         return
-    table = Table("name", "what", "needs", "licence", box=None, pad_edge=False)
+    table = Table(Column("name", no_wrap=True), "what", "needs", "licence", box=None, pad_edge=False)
     for row in rows:
         table.add_row(Text(row["name"], "bold"), row["summary"], row["needs"], row["licence"])
     Console().print(table)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from eitr.datasets.interface import Labelled, Source
 from eitr.datasets.location import found
-from eitr.datasets.streams import Stream
 from eitr.errors import InputError
 from eitr.pages.page import Page
+from eitr.streams import Stream, opened
 from eitr.taxonomy import NON_SENSITIVE, index_of
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def pages(folder: Path | None) -> Iterator[Labelled]:
     # Here, for reading other data needs no lxml.
     from lxml import etree
 
-    with Stream(path) as stream:
+    with opened(path) as stream:
         guarded = _Guarded(stream, path)
         events = etree.iterparse(
             guarded,

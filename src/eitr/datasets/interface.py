@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eitr.datasets.npz import read_npz, write_npz
 from eitr.errors import InputError
+from eitr.npz import read_npz, write_npz
 from eitr.pages.page import Page
 from eitr.pages.sparse import SparseRows
 from eitr.taxonomy import NAMES

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from eitr.datasets.interface import Labelled, Source
 from eitr.datasets.location import found
-from eitr.datasets.streams import Stream
 from eitr.errors import InputError
 from eitr.pages.page import Page
+from eitr.streams import opened
 from eitr.taxonomy import index_of
 
 if TYPE_CHECKING:
@@ -35,8 +35,9 @@ _CLASSES: Final = {
 def pages(folder: Path | None) -> Iterator[Labelled]:
     """Yield one page a line; the file has no split of its own, so we make one."""
     path = found(folder, ("surl.tsv", "surl.tsv.gz"), NEEDS)
-    with Stream(path) as stream:
-        rows = csv.reader(stream.lines(FIELD_LIMIT), delimiter="\t")
+    with opened(path) as stream:
+        lines = (line.decode("utf-8", "replace") for line in stream.lines(FIELD_LIMIT))
+        rows = csv.reader(lines, delimiter="\t")
         header = [name.strip().lstrip("\ufeff").casefold() for name in _next(rows, path) or []]
         if "category" not in header or "content" not in header:
             raise InputError(f"{path}: the first line must name the columns category and content")

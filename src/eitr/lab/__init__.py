@@ -8,7 +8,10 @@ Everything that computes runs on a machine with only Python, numpy and torch; ta
 its files, there or elsewhere.
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from eitr.errors import InputError
 
 if TYPE_CHECKING:
     from eitr.lab.laboratory import Lab, open_lab, run_experiments
@@ -20,6 +23,13 @@ def __getattr__(name: str) -> Any:
     # Imported when asked for: torch takes seconds.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    need_torch()
     from eitr.lab import laboratory
 
     return getattr(laboratory, name)
+
+
+def need_torch() -> None:
+    """Say what to install where torch is missing."""
+    if find_spec("torch") is None:
+        raise InputError("the lab computes with torch, which is not installed: pip install 'eitr[lab]'")

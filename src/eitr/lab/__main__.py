@@ -25,9 +25,9 @@ def main() -> None:
     run.add_argument("--checkpoint-seconds", type=float, default=30.0, help="how much work a kill may cost")
     given = vars(parser.parse_args())
     given.pop("command")
-    from eitr.lab.laboratory import run_experiments
-
     try:
+        from eitr.lab import run_experiments
+
         lab = run_experiments(given.pop("ids"), quiet=False, **given)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -233,9 +233,10 @@ class _Batch:
                 continue
             if fine:
                 record.add(values)
+                self._context.watch(run, number, run.rounds, float(values["accuracy"]))
             else:
                 record.fail()
-            self._context.watch(run, number, run.rounds, float(values["accuracy"]))
+                self._context.watch(run, run.rounds, run.rounds, np.nan)
 
     def _measure(self, question: Questions, places: list[int]) -> dict[str, Tensor]:
         """Ask several models the same questions."""
@@ -253,7 +254,8 @@ class _Batch:
             for row, place in enumerate(range(group.first, group.last)):
                 record = self._records[place]
                 if not record.failed:
-                    own = {name: array[row] for name, array in memory.items()}
+                    # Without a dimension it belongs to all runs alike: how many rounds there were, say.
+                    own = {name: array[row] if array.ndim else array for name, array in memory.items()}
                     kept = record.checkpoint(self._models[place].cpu().numpy(), own, engine=ENGINE)
                     self._context.keep(self._runs[place], kept)
 
@@ -265,8 +267,12 @@ class _Batch:
             memories.append(memory)
         for group in self._groups:
             own = memories[group.first : group.last]
-            stacked = {name: np.stack([memory[name] for memory in own]) for name in own[0]}
-            group.rule.restore({name: torch.from_numpy(array).to(self._device) for name, array in stacked.items()})
+            shared = {name for name, tensor in group.rule.memory().items() if tensor.ndim == 0}
+            joined = {
+                name: array if name in shared else np.stack([memory[name] for memory in own])
+                for name, array in own[0].items()
+            }
+            group.rule.restore({name: torch.from_numpy(array).to(self._device) for name, array in joined.items()})
 
 
 def _dense(table: RowTable, device: torch.device) -> Tensor:

@@ -1,16 +1,15 @@
 """`eitr lab`: list experiments, run them, make the report."""
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from eitr.errors import InputError
+from eitr.lab import need_torch
 
 lab = typer.Typer(
     name="lab",
@@ -18,6 +17,11 @@ lab = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
+
+
+@lab.callback()
+def _check() -> None:
+    need_torch()
 
 
 @lab.command("list")
@@ -43,7 +47,8 @@ def list_experiments(
     if as_json:
         print(json.dumps(rows, indent=2))
         return
-    table = Table("id", "what it shows", "in the paper", "runs: quick", "paper", box=None, pad_edge=False)
+    first = Column("id", no_wrap=True)
+    table = Table(first, "what it shows", "in the paper", "runs: quick", "paper", box=None, pad_edge=False)
     for row in rows:
         runs: dict[str, int] = row["runs"]  # type: ignore[assignment]
         table.add_row(
@@ -79,8 +84,7 @@ def run(
     Examples: `eitr lab run convergence weights --profile quick`,
     `eitr lab run attackers --data news-sections --data-dir ~/data --seeds 3 --out attackers`
     """
-    _need_torch()
-    from eitr.lab.laboratory import run_experiments
+    from eitr.lab import run_experiments
 
     done = run_experiments(
         ids,
@@ -107,11 +111,6 @@ def report(
     Example: `eitr lab report results`
     """
     _make_report(folder, as_json)
-
-
-def _need_torch() -> None:
-    if find_spec("torch") is None:
-        raise InputError("the lab computes with torch, which is not installed: pip install 'eitr[lab]'")
 
 
 def _make_report(folder: Path, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from pathlib import Path
 
 import torch
 
@@ -21,11 +22,13 @@ HIDDEN = (256, 32)
 """The hidden layers of the paper's network."""
 
 
-def compute(runs: Sequence[Run], context: Context) -> Iterator[Computed]:
-    """Compute runs of any kinds; each is yielded as soon as it is finished."""
+def compute(runs: Sequence[Run], context: Context, examples: Examples | None) -> Iterator[Computed]:
+    """Compute runs of any kinds, the federations on these examples; each is yielded as soon as it is finished."""
     federated = [run for run in runs if isinstance(run, FederatedRun)]
-    if federated:
-        yield from _federated(federated, context)
+    if federated and examples is not None:
+        network = Network((examples.rows.width, *HIDDEN, len(examples.classes)))
+        engine = import_module("eitr.lab.sparse_engine" if sparse(context.device) else "eitr.lab.batched_engine")
+        yield from engine.run_all(federated, examples, network, context)
     for run in runs:
         if not isinstance(run, FederatedRun):
             start = time.perf_counter()
@@ -33,23 +36,19 @@ def compute(runs: Sequence[Run], context: Context) -> Iterator[Computed]:
             yield Computed(run, arrays, time.perf_counter() - start)
 
 
-def _federated(runs: list[FederatedRun], context: Context) -> Iterator[Computed]:
-    examples = load(context.data, data_dir=context.data_dir)
-    check_examples(examples)
-    network = Network((examples.rows.width, *HIDDEN, len(examples.classes)))
-    engine = import_module("eitr.lab.sparse_engine" if sparse(context.device) else "eitr.lab.batched_engine")
-    yield from engine.run_all(runs, examples, network, context)
+def examples_for(runs: Sequence[Run], data: str, data_dir: Path | None) -> Examples | None:
+    """Load the data of the federations among some runs; None where there are none."""
+    if not any(isinstance(run, FederatedRun) for run in runs):
+        return None
+    examples = load(data, data_dir=data_dir)
+    if not examples.test.any():
+        raise InputError(f"{examples.name} has no test pages: nothing could be measured")
+    return examples
 
 
 def sparse(device: torch.device) -> bool:
     """Say whether the engine for processors is used: it needs compiled kernels."""
     return device.type == "cpu" and JIT
-
-
-def check_examples(examples: Examples) -> None:
-    """Refuse data on which nothing can be measured."""
-    if not examples.test.any():
-        raise InputError(f"{examples.name} has no test pages: nothing could be measured")
 
 
 def pick_device(name: str) -> torch.device:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from eitr.atomic import write_atomically
-from eitr.lab.results import Arrays, Store, npz_bytes, read_npz
+from eitr.lab.results import Arrays, Store, read_result
 from eitr.lab.runs import Run
+from eitr.npz import write_npz
 
 if TYPE_CHECKING:
     import torch
@@ -30,9 +30,8 @@ class Context:
     device: "torch.device"
     store: Store | None = None
     """Where checkpoints go; without one nothing is kept."""
-    data: str = "builtin"
-    """The data set as the user named it: a name of the registry or a prepared file."""
     data_dir: Path | None = None
+    """Where the files of pictures lie."""
     watch: Watch = nobody
     checkpoint_seconds: float = 30.0
     """How much work a kill may cost."""
@@ -48,10 +47,10 @@ class Context:
     def keep(self, run: Run, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write a checkpoint of a run under way."""
         if self.store is not None:
-            write_atomically(self.store.unfinished(run), npz_bytes(arrays))
+            write_npz(self.store.unfinished(run), arrays)
 
     def kept(self, run: Run) -> Arrays | None:
         """Return the last checkpoint of a run, if there is one."""
         if self.store is None or not self.store.unfinished(run).is_file():
             return None
-        return read_npz(self.store.unfinished(run))
+        return read_result(self.store.unfinished(run))

@@ -5,10 +5,8 @@ lab = run_experiments(["convergence"], profile="quick", out="results")
 lab.figure("convergence").savefig("convergence.svg")
 """
 
-import json
 import os
 import platform
-import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,10 +18,17 @@ import numpy as np
 import torch
 
 from eitr import __version__
-from eitr.atomic import write_atomically
 from eitr.errors import InputError
-from eitr.lab.compute import compute, pick_device
+from eitr.lab.compute import compute, examples_for, pick_device
 from eitr.lab.context import Context
+from eitr.lab.description import (
+    DESCRIPTION,
+    Description,
+    note_time,
+    read_description,
+    run_command,
+    write_description,
+)
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
 from eitr.lab.experiments.registry import experiment
 from eitr.lab.profile import Profile, make_profile
@@ -34,9 +39,6 @@ from eitr.robust.threads import thread_count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-DESCRIPTION = "lab.json"
-TIMINGS = "timings.json"
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,7 @@ class Lab:
 
 def open_lab(folder: str | Path) -> Lab:
     """Open the folder of an earlier run."""
-    description = read_description(Path(folder))
-    return Lab(Path(folder), make_profile(description["profile"], data=description["data"], seeds=description["seeds"]))
+    return Lab(Path(folder), read_description(Path(folder)).settings())
 
 
 def run_experiments(
@@ -94,9 +95,12 @@ def run_experiments(
     settings = make_profile(profile, data=data, seeds=seeds)
     folder, store = Path(out), Store(Path(out))
     where = pick_device(device)
-    runs = distinct_runs(chosen, settings)
-    _claim(folder, ids, settings, where, resume)
-    open_runs = [run for run in runs if not store.has(run)]
+    before = _held(folder, settings, resume)
+    open_runs = [run for run in distinct_runs(chosen, settings) if not store.has(run)]
+    files = None if data_dir is None else Path(data_dir)
+    # Before the folder is touched: with bad data nothing is left behind.
+    examples = examples_for(open_runs, data, files)
+    _claim(folder, ids, settings, where, before)
     start, seconds = time.perf_counter(), dict[str, float]()
     tally = Tally(len(open_runs), sum(getattr(run, "rounds", 1) for run in open_runs))
     try:
@@ -104,16 +108,17 @@ def run_experiments(
             context = Context(
                 device=where,
                 store=store,
-                data=data,
-                data_dir=None if data_dir is None else Path(data_dir),
+                data_dir=files,
                 watch=watch,
                 checkpoint_seconds=checkpoint_seconds,
             )
-            for done in compute(open_runs, context):
+            for done in compute(open_runs, context, examples):
                 store.save(done.run, done.arrays)
                 seconds[done.run.key] = round(done.seconds, 4)
     finally:
-        _note_time(folder, ids, settings, where, seconds, time.perf_counter() - start)
+        total = round(time.perf_counter() - start, 2)
+        call = {"experiments": list(ids), "data": settings.data, "device": where.type, "seconds": total}
+        note_time(folder, {**call, "runs": seconds})
     lab = Lab(folder, settings)
     _write_table(lab)
     return lab
@@ -125,53 +130,50 @@ def distinct_runs(experiments: Sequence[Experiment], profile: Profile) -> list[R
     return list(found.values())
 
 
-def read_description(folder: Path) -> dict[str, Any]:
-    """Read what a folder of results says about itself."""
-    path = folder / DESCRIPTION
+def _held(folder: Path, profile: Profile, resume: bool) -> Description | None:
+    """Return what a folder that is there says about itself; refuse one that holds something else."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is not a folder: choose another --out")
+    if not folder.exists() or not any(folder.iterdir()):
+        return None
+    if not resume:
+        raise InputError(f"{folder} is not empty: --resume goes on with what it holds, or choose another --out")
+    if not (folder / DESCRIPTION).exists():
+        return None
+    before = read_description(folder)
+    if before.settings() != profile:
+        held = f"profile {before.profile}, data {before.data}, seeds {before.seeds}"
+        raise InputError(f"{folder} holds results of other settings ({held}): choose another --out")
+    return before
+
+
+def _claim(
+    folder: Path, ids: Sequence[str], profile: Profile, device: torch.device, before: Description | None
+) -> None:
+    """Write the folder's description; experiments of earlier calls stay in it."""
+    experiments = list(dict.fromkeys([*(before.experiments if before else ()), *ids]))
+    started = before.started if before else datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
+        (folder / "runs").mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder} holds no results: {DESCRIPTION} cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise InputError(f"{path} is damaged: run again with --resume, or delete the folder") from error
-    if not isinstance(description, dict) or not {"experiments", "profile", "data", "seeds"} <= set(description):
-        raise InputError(f"{path} is not the description of a folder of results")
-    return description
-
-
-def _claim(folder: Path, ids: Sequence[str], profile: Profile, device: torch.device, resume: bool) -> None:
-    """Write the folder's description; refuse a folder that holds something else."""
-    experiments = list(dict.fromkeys(ids))
-    settings = {"profile": profile.name, "data": profile.data, "seeds": len(profile.seeds)}
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    if folder.exists() and any(folder.iterdir()):
-        if not resume:
-            raise InputError(f"{folder} is not empty: --resume goes on with what it holds, or choose another --out")
-        if (folder / DESCRIPTION).exists():
-            before = read_description(folder)
-            if {name: before[name] for name in settings} != settings:
-                held = ", ".join(f"{name} {before[name]}" for name in settings)
-                raise InputError(f"{folder} holds results of other settings ({held}): choose another --out")
-            experiments = list(dict.fromkeys([*before["experiments"], *experiments]))
-            started = before.get("started", started)
-    (folder / "runs").mkdir(parents=True, exist_ok=True)
-    description = {
-        "experiments": experiments,
-        **settings,
-        "command": command(experiments, profile),
-        "device": device.type,
-        "hardware": hardware(device),
-        "versions": {"eitr": __version__, "python": platform.python_version(), "numpy": np.__version__,
-                     "torch": torch.__version__},
-        "started": started,
-    }  # fmt: skip
-    write_atomically(folder / DESCRIPTION, (json.dumps(description, indent=2) + "\n").encode())
-
-
-def command(ids: Sequence[str], profile: Profile) -> str:
-    """Return the command that makes these results."""
-    words = ["eitr", "lab", "run", *ids, "--data", profile.data, "--profile", profile.name]
-    return shlex.join([*words, "--seeds", str(len(profile.seeds)), "--out", "results"])
+        raise InputError(f"cannot write {folder}: {error.strerror or error}") from error
+    description = Description(
+        experiments=experiments,
+        profile=profile.name,
+        data=profile.data,
+        seeds=len(profile.seeds),
+        command=run_command(experiments, profile),
+        device=device.type,
+        hardware=hardware(device),
+        versions={
+            "eitr": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "torch": torch.__version__,
+        },
+        started=started,
+    )
+    write_description(folder, description)
 
 
 def hardware(device: torch.device) -> dict[str, Any]:
@@ -182,21 +184,6 @@ def hardware(device: torch.device) -> dict[str, Any]:
     return found
 
 
-def _note_time(
-    folder: Path, ids: Sequence[str], profile: Profile, device: torch.device, runs: dict[str, float], total: float
-) -> None:
-    """Add this call to the file of timings; nothing else depends on it."""
-    path = folder / TIMINGS
-    noted: list[dict[str, Any]] = []
-    if path.exists():
-        try:
-            noted = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            noted = []
-    entry = {"experiments": list(ids), "data": profile.data, "device": device.type, "seconds": round(total, 2)}
-    write_atomically(path, (json.dumps([*noted, {**entry, "runs": runs}], indent=1) + "\n").encode())
-
-
 def _write_table(lab: Lab) -> None:
     """Write the tidy table, where pyarrow is installed; elsewhere the report does it later."""
     try:
@@ -205,7 +192,7 @@ def _write_table(lab: Lab) -> None:
         return
     from eitr.lab.tidy import write_table
 
-    ids = read_description(lab.folder)["experiments"]
+    ids = read_description(lab.folder).experiments
     runs = distinct_runs([experiment(id) for id in ids], lab.profile)
     store = Store(lab.folder)
     write_table(lab.folder / "rounds.parquet", (store.load(run) for run in runs if store.has(run)))

@@ -1,8 +1,6 @@
 """Results as files: one .npz a run, named by its key, readable with numpy alone."""
 
-import io
 import json
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.atomic import write_atomically
 from eitr.errors import InputError
 from eitr.lab.runs import Run
+from eitr.npz import read_npz, write_npz
 
 Arrays = dict[str, NDArray[Any]]
 
 FOLDER = "runs"
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The date of every entry: the same result gives the same bytes."""
 
 
 class Computed(NamedTuple):
@@ -93,7 +89,8 @@ class Store:
 
     def save(self, run: Run, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the result of a finished run and forget its checkpoint."""
-        write_atomically(self.path(run), npz_bytes({"run": json.dumps(run.describe(), sort_keys=True), **arrays}))
+        described = np.array(json.dumps(run.describe(), sort_keys=True))
+        write_npz(self.path(run), {"run": described, **arrays})
         self.unfinished(run).unlink(missing_ok=True)
 
     def load(self, run: Run) -> Result:
@@ -101,7 +98,7 @@ class Store:
         path = self.path(run)
         if not path.is_file():
             raise InputError(f"{path} is missing: the run is not finished; go on with `eitr lab run ... --resume`")
-        arrays = read_npz(path)
+        arrays = read_result(path)
         arrays.pop("run", None)
         return Result(run, arrays)
 
@@ -110,22 +107,9 @@ class Store:
         return Results(self.load(run) for run in runs)
 
 
-def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
-    """Return the bytes of an .npz file, always the same for the same arrays (`numpy.savez` stamps the time)."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, array in arrays.items():
-            entry = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            with archive.open(entry, "w", force_zip64=True) as stream:
-                np.lib.format.write_array(stream, np.asarray(array), allow_pickle=False)
-    return buffer.getvalue()
-
-
-def read_npz(path: Path) -> Arrays:
-    """Read an .npz file; a damaged one is an InputError that names it."""
+def read_result(path: Path) -> Arrays:
+    """Read a result or a checkpoint; a damaged one is an InputError that says what to do."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: not a result file, or a damaged one; delete it and run again") from error
+        return read_npz(path)
+    except InputError as error:
+        raise InputError(f"{error}; delete it and run again with --resume") from error

@@ -7,6 +7,7 @@ that goes on from a checkpoint ends as if it had never stopped.
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -35,12 +36,23 @@ _QUESTIONS_AT_A_TIME = 4096
 
 def run_all(runs: Sequence[FederatedRun], examples: Examples, network: Network, context: Context) -> Iterator[Computed]:
     """Compute federated runs on one data set, in order."""
-    with ThreadPoolExecutor(thread_count()) as pool:
+    with _torch_on_one_thread(), ThreadPoolExecutor(thread_count()) as pool:
         for run in runs:
             start = time.perf_counter()
             table = row_table(examples, [*run.probes.values()])
             arrays = _Simulation(run, table, network, context, pool).finish()
             yield Computed(run, arrays, time.perf_counter() - start)
+
+
+@contextmanager
+def _torch_on_one_thread() -> Iterator[None]:
+    """Leave the processors to our own threads: torch's would wait for them in a busy loop."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class _Simulation:
@@ -74,6 +86,7 @@ class _Simulation:
             result = self._round(record.rounds + 1)
             if result is None:
                 record.fail()
+                self._context.watch(run, run.rounds, run.rounds, np.nan)
                 break
             self._model = np.asarray(result.model, np.float32)
             measures = self._measure()

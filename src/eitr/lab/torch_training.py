@@ -156,9 +156,9 @@ def _train_triton(crowd: Crowd) -> None:
     shape = {"STRIDE": crowd.parameters.shape[1], "WIDTH": width, "UNITS": units, "BATCH": batch}
     gather = {"TABLE_STRIDE": crowd.table.shape[1], "BLOCK_U": FIRST_UNITS, **shape}
     tiles = units // FIRST_UNITS
-    forward_first[(len(crowd.steps), tiles)](
+    forward_first[(tiles, len(crowd.steps))](
         crowd.parameters, crowd.table, crowd.rows, order, crowd.plan_of, keys, hidden, 0, steps, threshold, scale,
-        PRECISION="ieee", BLOCK_K=32, num_warps=4, **gather,
+        PRECISION="tf32x3", BLOCK_K=32, num_warps=4, **gather,
     )  # fmt: skip
     for step, count in enumerate(active):
         head[(count,)](
@@ -166,10 +166,10 @@ def _train_triton(crowd: Crowd) -> None:
             threshold, scale, rate, momentum,
             INNER=inner, CLASSES=classes, PADDED=16, BLOCK=64, PRECISION="tf32x3", num_warps=4, **shape,
         )  # fmt: skip
-        advance[(count, tiles)](
+        advance[(tiles, count)](
             crowd.parameters, velocity, crowd.table, crowd.rows, order, crowd.plan_of, keys, hidden, step, steps,
             threshold, scale, rate, momentum,
-            GRADIENT_PRECISION="tf32x3", FORWARD_PRECISION="ieee", BLOCK_K=32, num_warps=4, **gather,
+            GRADIENT_PRECISION="tf32x3", FORWARD_PRECISION="tf32x3", BLOCK_K=32, num_warps=4, **gather,
         )  # fmt: skip
 
 

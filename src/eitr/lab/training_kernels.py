@@ -1,8 +1,8 @@
 """Triton kernels for local training: one step of thousands of clients, each with a model of its own, in two launches.
 
 A step must read and write a client's first kernel and its velocity: four megabytes, and nothing else is of that size.
-So the update of a step and the forward pass of the next are one pass over the kernel (`advance`), which gathers its rows
-from the table by itself; the gradient of the first kernel never exists in memory; and the head (everything behind the
+So the update of a step and the forward pass of the next are one pass over the kernel (`advance`), which gathers its
+rows from the table by itself; the gradient of the first kernel never exists in memory; and the head (everything behind the
 first layer) works on one client a program. Products are exact to float32 (plain, or three tf32 products each).
 
 The meaning is that of `torch_training.py`; `benchmarks/gpu_engine.py` compares the two on a GPU.
@@ -55,11 +55,12 @@ def forward_first(
     BLOCK_U: tl.constexpr,
 ):
     """hidden[i] = dropout(relu(table[rows] @ kernel + bias)) of the i-th client in `order`."""
-    i = tl.program_id(0)
+    # The programs of one client are neighbours: they share the pages' rows in the cache.
+    i = tl.program_id(1)
     slot = tl.load(order + i).to(tl.int64)
     plan = tl.load(plan_of + slot).to(tl.int64)
     samples = tl.arange(0, BATCH)
-    units = tl.program_id(1) * BLOCK_U + tl.arange(0, BLOCK_U)
+    units = tl.program_id(0) * BLOCK_U + tl.arange(0, BLOCK_U)
     pages = tl.load(rows + (plan * steps + step) * BATCH + samples).to(tl.int64)
     mine = parameters + slot * STRIDE
     total = tl.zeros((BATCH, BLOCK_U), dtype=tl.float32)
@@ -199,11 +200,12 @@ def advance(
     velocity = momentum velocity + table[rows].T @ errors, kernel -= rate velocity, and the same for the bias. A program
     owns some units: it reads their errors first and overwrites them last.
     """
-    i = tl.program_id(0)
+    # The programs of one client are neighbours: they share the pages' rows in the cache.
+    i = tl.program_id(1)
     slot = tl.load(order + i).to(tl.int64)
     plan = tl.load(plan_of + slot).to(tl.int64)
     samples = tl.arange(0, BATCH)
-    units = tl.program_id(1) * BLOCK_U + tl.arange(0, BLOCK_U)
+    units = tl.program_id(0) * BLOCK_U + tl.arange(0, BLOCK_U)
     # Behind a client's last step nobody looks at `hidden`: any batch will do.
     following = tl.minimum(step + 1, steps - 1)
     pages = tl.load(rows + (plan * steps + step) * BATCH + samples).to(tl.int64)

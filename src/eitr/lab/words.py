@@ -13,6 +13,8 @@ def draw(key: Tensor, counter: Tensor) -> Tensor:
 
     Products of two 32-bit numbers wrap around in 64 bits, which leaves the low 32 as they should be.
 
+    >>> import torch
+    >>> from eitr.model.random import draw as draw_one
     >>> draw(torch.tensor(1), torch.arange(2)).tolist() == [draw_one(1, 0), draw_one(1, 1)]
     True
     """

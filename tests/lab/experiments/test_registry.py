@@ -69,7 +69,7 @@ def test_experiments_share_their_runs():
 def test_the_quick_profile_stays_quick():
     first = {run for id in ("convergence", "attackers", "weights") for run in runs(id, "quick")}
     assert len(first) == 116
-    assert max(run.rounds for run in first) == 20
+    assert max(run.rounds for run in first) == 15
 
 
 def test_claims_are_judged_for_the_paper_s_rescaling_and_the_median_s_stands_beside_it():
@@ -83,7 +83,7 @@ def test_looping_attackers_strike_every_thirtieth_round_of_a_hundred():
     schedules = {run.schedule for run in runs("looping")} - {run.schedule for run in runs("attackers")}
     assert [[r for r in range(1, 101) if s.active(r)] for s in schedules] == [[30, 60, 90]]
     assert any(
-        s.active(r) for run in runs("looping", "quick") for s in [run.schedule] if s.kind == "loop" for r in range(20)
+        s.active(r) for run in runs("looping", "quick") for s in [run.schedule] if s.kind == "loop" for r in range(15)
     )
 
 

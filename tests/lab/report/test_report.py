@@ -34,9 +34,11 @@ def make_lab(folder, *, ids=IDS, leave_out=0, **changes):
         "hardware": {"cpu": "two cores"},
         "versions": {"torch": "2.13.0"},
         "started": "2026-01-02T03:04:05Z",
-        "seconds": {"weights": 75.0, "total": 4000.0},
     }
     (folder / "lab.json").write_text(json.dumps({**lab, **changes}))
+    times = {run.key: 12.5 for run in experiment("weights").runs(profile)}
+    calls = [{"seconds": 3900.0, "runs": {}}, {"seconds": 100.0, "runs": times}]
+    (folder / "timings.json").write_text(json.dumps(calls))
     return folder
 
 
@@ -54,7 +56,7 @@ def page(lab):
 
 def test_all_files_are_there(lab):
     assert {path.name for path in lab.iterdir()} == {
-        "runs", "lab.json", "report.html", "report.json", "verdicts.md", "rounds.parquet", "figures",
+        "runs", "lab.json", "timings.json", "report.html", "report.json", "verdicts.md", "rounds.parquet", "figures",
     }  # fmt: skip
     assert {path.name for path in (lab / "figures").iterdir()} == {f"{id}.svg" for id in IDS}
     for path in (lab / "figures").iterdir():
@@ -108,7 +110,7 @@ def test_an_experiment_shows_its_claims_numbers_and_command(page):
     section = page.get_element_by_id("weights")
     text = section.text_content()
     assert "Fig. comparision" in text
-    assert "eitr lab run weights --profile quick --data builtin --seeds 1" in text
+    assert "eitr lab run weights --data builtin --profile quick --seeds 1 --out results" in text
     assert len(section.xpath(".//table[contains(@class, 'verdicts')]/tbody/tr")) == 8
     assert len(section.xpath(".//table[contains(@class, 'numbers')]/tbody/tr")) == 60
 
@@ -156,7 +158,7 @@ def test_an_unfinished_experiment_is_listed_with_how_to_go_on(tmp_path):
     page = html.fromstring(make_report(folder).read_text())
     text = page.get_element_by_id("weights").text_content()
     assert "2 of 6 runs are missing" in text
-    assert "eitr lab run weights --profile quick --data builtin --seeds 1 --resume" in text
+    assert "eitr lab run weights --data builtin --profile quick --seeds 1 --out results --resume" in text
     assert "1 experiment is unfinished" in page.xpath("//header")[0].text_content()
     assert not (folder / "figures" / "weights.svg").exists()
     found = json.loads((folder / "report.json").read_text())["experiments"][1]
@@ -169,6 +171,16 @@ def test_a_lab_where_nothing_is_finished_still_has_a_report(tmp_path):
     text = make_report(folder).read_text()
     assert "6 of 6 runs are missing" in text
     assert "of 0, " in text
+
+
+@pytest.mark.parametrize("content", [None, "no json", "{}", "[3]", '[{"seconds": "x", "runs": {}}]', '[{"runs": 3}]'])
+def test_a_lab_whose_times_are_not_known_has_a_report_too(tmp_path, content):
+    folder = make_lab(tmp_path / "lab", ids=["weights"])
+    (folder / "timings.json").unlink()
+    if content is not None:
+        (folder / "timings.json").write_text(content)
+    make_report(folder)
+    assert json.loads((folder / "report.json").read_text())["lab"]["seconds"] is None
 
 
 def test_whatever_a_lab_is_called_it_stays_text(tmp_path):

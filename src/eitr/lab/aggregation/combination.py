@@ -11,26 +11,26 @@ from eitr.lab.aggregation.blocks import blocks
 from eitr.lab.aggregation.detection import Detection, Moved
 
 
-def weighted_mean(updates: Tensor, weights: Tensor, *, triton: bool = False) -> Tensor:
+def weighted_mean(updates: Tensor, weights: Tensor, *, cuda: bool = False) -> Tensor:
     """Return sum_i weight_i w_i (runs, parameters) float32 for weights (runs, clients) that sum to 1."""
     unlimited = torch.full((updates.shape[0],), torch.inf, dtype=torch.float64, device=updates.device)
-    return _mean(updates, weights, None, unlimited, None, triton)
+    return _mean(updates, weights, None, unlimited, None, cuda)
 
 
-def combine(updates: Tensor, found: Detection, reach: Tensor, weights: Tensor, *, triton: bool = False) -> Tensor:
+def combine(updates: Tensor, found: Detection, reach: Tensor, weights: Tensor, *, cuda: bool = False) -> Tensor:
     """Return w = m + sum_i weight_i (W'_i - m), W' the clipped value where it was accepted, else the median m."""
-    models = _mean(updates, weights, found.median, reach, found.accepted, triton)
+    models = _mean(updates, weights, found.median, reach, found.accepted, cuda)
     if found.moved is not None:
         _combine_moved(models, found.moved, found, weights)
     return models
 
 
 def _mean(
-    updates: Tensor, weights: Tensor, origin: Tensor | None, reach: Tensor, accepted: Tensor | None, triton: bool
+    updates: Tensor, weights: Tensor, origin: Tensor | None, reach: Tensor, accepted: Tensor | None, cuda: bool
 ) -> Tensor:
     share = weights / weights.sum(dim=1, keepdim=True)
-    if triton:
-        from eitr.lab.aggregation.launch import mean_of_columns
+    if cuda:
+        from eitr.lab.aggregation.cuda_columns import mean_of_columns
 
         return mean_of_columns(updates, share, origin, reach, accepted)
     runs, clients, parameters = updates.shape

@@ -58,6 +58,8 @@ class Detection(NamedTuple):
     median: Tensor
     """(runs, parameters) float64, of the rescaled column."""
     moved: Moved | None
+    negative: Tensor
+    """(runs, clients) int64: rejected parameters."""
 
 
 def detect(updates: Tensor, settings: Settings) -> Detection:
@@ -71,7 +73,8 @@ def detect(updates: Tensor, settings: Settings) -> Detection:
         of_block = settings.of(block.runs)
         ordered, order = columns.sort(dim=1, stable=True)
         accepted[where], middle[block.runs, block.columns] = judge(ordered, order, of_block.reach, of_block)
-    return Detection(accepted, middle, rejudge_moved(updates, settings, accepted, middle))
+    moved = rejudge_moved(updates, settings, accepted, middle)
+    return Detection(accepted, middle, moved, parameters - accepted.sum(dim=2, dtype=torch.int64))
 
 
 def judge(ordered: Tensor, order: Tensor, reach: Tensor, settings: Settings) -> tuple[Tensor, Tensor]:

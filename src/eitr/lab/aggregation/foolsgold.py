@@ -34,7 +34,7 @@ class BatchedFoolsGold(BatchedRule):
             gram[block.runs] += steps @ steps.mT
         self.rounds += 1
         weights = normalised(foolsgold_shares(_cosines(gram)))
-        return Outcome(weighted_mean(updates, weights, triton=self.triton), weights)
+        return Outcome(weighted_mean(updates, weights, cuda=self.cuda), weights)
 
 
 def _cosines(gram: Tensor) -> Tensor:

@@ -7,7 +7,6 @@ in tensors on the device; `memory` and `restore` are how it survives a restart.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -15,8 +14,9 @@ from torch import Tensor
 
 from eitr.aggregation.interface import Rule
 from eitr.errors import InputError
+from eitr.lab.aggregation.cuda_columns import FEWEST, MOST, available
 
-KERNELS = ("auto", "torch", "triton")
+KERNELS = ("auto", "torch", "cuda")
 
 
 class Outcome(NamedTuple):
@@ -55,9 +55,9 @@ class BatchedRule(ABC):
         self.clients = clients
         self.parameters = parameters
         self.device = torch.device(device)
-        self.triton = kernels == "triton" or (
-            kernels == "auto" and self.device.type == "cuda" and find_spec("triton") is not None
-        )
+        self.cuda = kernels != "torch" and available(self.device, clients)
+        if kernels == "cuda" and not self.cuda:
+            raise InputError(f"the CUDA kernels need a CUDA device and {FEWEST} to {MOST} clients, not {clients}")
 
     @property
     def runs(self) -> int:

@@ -14,7 +14,7 @@ class BatchedFedAvg(BatchedRule):
 
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
         weights = normalised(_shares(counts.to(self.device, torch.float64)))
-        return Outcome(weighted_mean(updates, weights, triton=self.triton), weights)
+        return Outcome(weighted_mean(updates, weights, cuda=self.cuda), weights)
 
 
 def _shares(counts: Tensor) -> Tensor:

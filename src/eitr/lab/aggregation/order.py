@@ -23,8 +23,8 @@ class _MiddleOfColumns(BatchedRule):
         raise NotImplementedError
 
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
-        if self.triton:
-            from eitr.lab.aggregation.launch import middle_of_columns
+        if self.cuda:
+            from eitr.lab.aggregation.cuda_columns import middle_of_columns
 
             drop = torch.tensor(self.drop, dtype=torch.int32, device=self.device)
             return Outcome(middle_of_columns(updates, drop), self.uniform())

@@ -37,7 +37,7 @@ def batched(
 ) -> BatchedRule:
     """Return one object that aggregates for all these rules at once: they are of one class, settings may differ.
 
-    `kernels` is "triton", "torch", or "auto": Triton where the device is CUDA and Triton is installed.
+    `kernels` is "cuda", "torch", or "auto": our CUDA kernels where they can be used.
 
     >>> from eitr.aggregation import make_rule
     >>> rule = batched([make_rule("median"), make_rule("median")], 3, 2, "cpu")

@@ -47,16 +47,16 @@ class BatchedReputation(BatchedRule):
         # What must last from the detection to the combination: a byte a value and eight a parameter.
         for group in run_groups(self.runs, self.parameters * (self.clients + 8), self.device):
             found = self._detect(updates[group], group)
-            negative[group] = self.parameters - found.accepted.sum(dim=2, dtype=torch.int64)
+            negative[group] = found.negative
             reputation[group] = self._remember(negative[group], group)
             weights[group] = normalised(self._shares(reputation[group], group))
             reach = self.detection.of(group).reach
-            models[group] = combine(updates[group], found, reach, weights[group], triton=self.triton)
+            models[group] = combine(updates[group], found, reach, weights[group], cuda=self.cuda)
         return Outcome(models, weights, negative, reputation)
 
     def _detect(self, updates: Tensor, group: slice) -> Detection:
-        if self.triton and self.clients > 2:
-            from eitr.lab.aggregation.launch import detect_columns
+        if self.cuda:
+            from eitr.lab.aggregation.cuda_columns import detect_columns
 
             return detect_columns(updates, self.detection.of(group))
         return detect(updates, self.detection.of(group))

@@ -34,7 +34,7 @@ class BatchedResidual(BatchedRule):
 
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
         if self.clients < 4:
-            return Outcome(weighted_mean(updates, self.uniform(), triton=self.triton), self.uniform())
+            return Outcome(weighted_mean(updates, self.uniform(), cuda=self.cuda), self.uniform())
         models = torch.empty((self.runs, self.parameters), dtype=torch.float32, device=self.device)
         weights = torch.empty((self.runs, self.clients), dtype=torch.float64, device=self.device)
         for group in run_groups(self.runs, 4 * self.clients * self.parameters, self.device):
@@ -42,14 +42,14 @@ class BatchedResidual(BatchedRule):
             largest = found.scores.amax(dim=1, keepdim=True)
             shares = (found.scores / torch.where(largest > 0, largest, 1.0)).square()
             weights[group] = normalised(torch.where(largest > 0, shares, 1.0))
-            mean = weighted_mean(found.restricted, weights[group], triton=self.triton)
+            mean = weighted_mean(found.restricted, weights[group], cuda=self.cuda)
             # Where the values level off, the line runs on beyond all of them; the model must not.
             models[group] = mean.clamp(updates[group].amin(dim=1), updates[group].amax(dim=1))
         return Outcome(models, weights)
 
     def _reweight(self, updates: Tensor, group: slice) -> Reweighting:
-        if self.triton:
-            from eitr.lab.aggregation.launch import reweight_columns
+        if self.cuda:
+            from eitr.lab.aggregation.cuda_columns import reweight_columns
 
             return Reweighting(*reweight_columns(updates, self.delta[group], self.lambda_[group]))
         return reweight(updates, self.delta[group], self.lambda_[group])

@@ -1,30 +1,21 @@
 """Attacks that go on and on: where the attackers' reputation ends."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from eitr.lab.drawing import styled
 from eitr.lab.experiments.attack_scores import (
-    NOTE,
     SCENES,
     by_seed,
     honest_scores,
     larger_drop,
-    score_table,
     scores,
     span,
-    two_rows,
 )
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.reputation_once import attack_runs, split
-from eitr.lab.profile import Profile
+from eitr.lab.experiments.interface import Verdict
+from eitr.lab.experiments.reputation_once import AttackScores, split
 from eitr.lab.results import Result, Results
-from eitr.lab.runs import Run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LOW = 0.5
 MOST = 0.8
@@ -32,26 +23,13 @@ HALF = (0.4, 0.6)
 """What counts as about half, fixed beforehand."""
 
 
-class ReputationContinuous(Experiment):
-    """Attacks from round 3 on by clients with X parameters; from round X on by clients with 20."""
+class ReputationContinuous(AttackScores):
+    """Attacks that never end, and what is left of the score."""
 
     id: ClassVar[str] = "reputation-continuous"
     title: ClassVar[str] = "Reputation under continued attack"
     paper: ClassVar[str] = "Fig. fix_rep b, varied_rep b"
-    note: ClassVar[str] = NOTE
-
-    def runs(self, profile: Profile) -> Sequence[Run]:
-        """Return both figures' runs in every scene."""
-        return attack_runs(profile, "from")
-
-    def table(self, results: Results) -> Table:
-        """Return scores and drops."""
-        return score_table(results)
-
-    @styled
-    def figure(self, results: Results) -> "Figure":
-        """Draw scores over the rounds."""
-        return two_rows(*split(results))
+    schedule: ClassVar[str] = "from"
 
     def verdicts(self, results: Results) -> list[Verdict]:
         """Judge where the scores end, scene by scene."""

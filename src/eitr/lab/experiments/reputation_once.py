@@ -31,17 +31,16 @@ COST = 0.2511
 """The least share of the score that one attack costs, as the paper says."""
 
 
-class ReputationOnce(Experiment):
-    """An attack in round 3 by clients with X parameters; one in round X by clients with 20."""
+class AttackScores(Experiment):
+    """Attacks in round 3 by clients with X parameters, and in round X by clients with 20: once, or from then on."""
 
-    id: ClassVar[str] = "reputation-once"
-    title: ClassVar[str] = "Reputation after one attack"
-    paper: ClassVar[str] = "Fig. fix_rep a, varied_rep a"
     note: ClassVar[str] = NOTE
+    schedule: ClassVar[str]
+    """`once` or `from`."""
 
     def runs(self, profile: Profile) -> Sequence[Run]:
         """Return both figures' runs in every scene."""
-        return attack_runs(profile, "once")
+        return attack_runs(profile, self.schedule)
 
     def table(self, results: Results) -> Table:
         """Return scores and drops."""
@@ -51,6 +50,15 @@ class ReputationOnce(Experiment):
     def figure(self, results: Results) -> "Figure":
         """Draw scores over the rounds."""
         return two_rows(*split(results))
+
+
+class ReputationOnce(AttackScores):
+    """One attack, and what it costs."""
+
+    id: ClassVar[str] = "reputation-once"
+    title: ClassVar[str] = "Reputation after one attack"
+    paper: ClassVar[str] = "Fig. fix_rep a, varied_rep a"
+    schedule: ClassVar[str] = "once"
 
     def verdicts(self, results: Results) -> list[Verdict]:
         """Judge the least drop and its growth with the number of parameters, scene by scene."""

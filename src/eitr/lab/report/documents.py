@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from eitr.lab.report.content import STATUSES, Lab, Section, status_of
+from eitr.lab.description import Description, Times
+from eitr.lab.report.content import STATUSES, Section, status_of
 
 
-def json_document(lab: Lab, sections: Sequence[Section]) -> str:
+def json_document(lab: Description, times: Times, sections: Sequence[Section]) -> str:
     """Return everything a report says, as JSON; a number that is not there is null."""
     content = {
-        "lab": asdict(lab),
+        "lab": {**asdict(lab), "seconds": times.total},
         "counts": {status: sum(section.count(status) for section in sections) for status in STATUSES},
         "distinct_runs": len({run for section in sections for run in section.runs}),
         "experiments": [_experiment(section) for section in sections],
@@ -53,7 +54,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def markdown_verdicts(lab: Lab, sections: Sequence[Section]) -> str:
+def markdown_verdicts(lab: Description, sections: Sequence[Section]) -> str:
     """Return all verdicts as one Markdown table."""
     lines = [
         "# Verdicts",

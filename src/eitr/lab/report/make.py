@@ -5,7 +5,8 @@ from pathlib import Path
 
 from eitr.atomic import write_together
 from eitr.errors import InputError
-from eitr.lab.report.content import Section, make_section, read_lab
+from eitr.lab.description import read_description, read_times
+from eitr.lab.report.content import Section, make_section
 from eitr.lab.report.documents import json_document, markdown_verdicts
 from eitr.lab.report.page import page
 from eitr.lab.results import Result, Store
@@ -16,11 +17,12 @@ def make_report(folder: Path) -> Path:
     """Write the report of a lab run into its folder; return the page.
 
     Beside `report.html` there are `report.json`, `verdicts.md`, `figures/ID.svg` and `rounds.parquet`. An experiment
-    whose runs are not finished is listed with the command that goes on. The same results give the same bytes.
+    whose runs are not finished is listed with the command that goes on. The same results and times give the
+    same bytes.
     """
-    lab = read_lab(folder)
+    lab, times = read_description(folder), read_times(folder)
     store = Store(folder)
-    sections = [make_section(id, lab, store) for id in lab.experiments]
+    sections = [make_section(id, lab, store, times) for id in lab.experiments]
     try:
         (folder / "figures").mkdir(exist_ok=True)
     except OSError as error:
@@ -28,9 +30,9 @@ def make_report(folder: Path) -> Path:
     figures = {folder / "figures" / f"{part.experiment.id}.svg": part.svg for part in sections if part.svg is not None}
     documents = {
         **figures,
-        folder / "report.json": json_document(lab, sections),
+        folder / "report.json": json_document(lab, times, sections),
         folder / "verdicts.md": markdown_verdicts(lab, sections),
-        folder / "report.html": page(lab, sections),
+        folder / "report.html": page(lab, times, sections),
     }
     write_table(folder / "rounds.parquet", _finished(sections, store))
     write_together({path: text.encode() for path, text in documents.items()})

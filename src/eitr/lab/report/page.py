@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Any
 
+from eitr.lab.description import Description, Times
 from eitr.lab.experiments.interface import Table, Verdict
-from eitr.lab.report.content import FAILS, HOLDS, OPEN, STATUSES, Lab, Section, status_of
+from eitr.lab.report.content import FAILS, HOLDS, OPEN, STATUSES, Section, status_of
 from eitr.lab.report.markup import Markup, tag
 
 SYMBOLS = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
@@ -15,7 +16,7 @@ LONG = 14
 """A table with more rows is folded."""
 
 
-def page(lab: Lab, sections: Sequence[Section]) -> str:
+def page(lab: Description, times: Times, sections: Sequence[Section]) -> str:
     """Return the whole page."""
     title = f"EITR lab report: {lab.profile} profile, {lab.data}"
     head = tag(
@@ -36,12 +37,18 @@ def page(lab: Lab, sections: Sequence[Section]) -> str:
         tag("a", "Skip to the results", class_="skip", href="#main"),
         tag("header", tag("h1", "EITR lab report"), tag("p", _overview(lab, sections))),
         _contents(sections),
-        tag("main", _summary(lab, sections), [_experiment(section) for section in sections], id="main", tabindex="-1"),
+        tag(
+            "main",
+            _summary(lab, times, sections),
+            [_experiment(section) for section in sections],
+            id="main",
+            tabindex="-1",
+        ),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _overview(lab: Lab, sections: Sequence[Section]) -> str:
+def _overview(lab: Description, sections: Sequence[Section]) -> str:
     counts = [f"{_total(sections, status)} {_verb(status, _total(sections, status))}" for status in STATUSES]
     unfinished = sum(not section.finished for section in sections)
     more = f" {unfinished} experiments are unfinished." if unfinished > 1 else ""
@@ -68,7 +75,7 @@ def _contents(sections: Sequence[Section]) -> Markup:
                aria_label="Contents")  # fmt: skip
 
 
-def _summary(lab: Lab, sections: Sequence[Section]) -> Markup:
+def _summary(lab: Description, times: Times, sections: Sequence[Section]) -> Markup:
     rows = [
         [
             tag("a", section.experiment.title, href=f"#{section.experiment.id}"),
@@ -89,13 +96,13 @@ def _summary(lab: Lab, sections: Sequence[Section]) -> Markup:
         _table("Claims by experiment", heads, rows),
         tag("details", tag("summary", f"All {len(claims)} claims in one table"), everything) if claims else None,
         tag("h3", "How it was made"),
-        _facts(lab, sections),
+        _facts(lab, times, sections),
         id="summary",
         aria_labelledby="summary-title",
     )
 
 
-def _facts(lab: Lab, sections: Sequence[Section]) -> Markup:
+def _facts(lab: Description, times: Times, sections: Sequence[Section]) -> Markup:
     """Return data, hardware, seeds and time as a list."""
     facts = [
         ("Command", tag("code", lab.command) if lab.command else None),
@@ -107,7 +114,7 @@ def _facts(lab: Lab, sections: Sequence[Section]) -> Markup:
         ("Hardware", _pairs(lab.hardware)),
         ("Versions", _pairs(lab.versions)),
         ("Started", lab.started),
-        ("Time", _duration(lab.seconds.get("total")) if "total" in lab.seconds else None),
+        ("Time", _duration(times.total) if times.total is not None else None),
     ]
     return tag("dl", [(tag("dt", word), tag("dd", value)) for word, value in facts if value])
 

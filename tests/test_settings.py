@@ -6,8 +6,8 @@ import math
 import pytest
 
 from eitr.aggregation import RULES, make_rule
-from eitr.aggregation.settings import parse_settings, settings_of, spelled
 from eitr.errors import InputError
+from eitr.settings import parse_settings, settings_of, spelled
 from tests.aggregation.cases import ALL_RULES
 
 TINY = 1e-12

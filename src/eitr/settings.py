@@ -1,4 +1,4 @@
-"""Settings of rules: declared once, with their help and their bounds, checked, and read from `name=value`."""
+"""Settings of rules and attacks: declared once with help and bounds, checked, and read from `name=value`."""
 
 import math
 import sys
@@ -39,7 +39,7 @@ class Bounds:
 
 
 def setting(default: Any, help: str, **bounds: Any) -> Any:
-    """Declare a setting of a rule: a dataclass field with its help text and bounds."""
+    """Declare a setting of a rule or an attack: a dataclass field with its help text and bounds."""
     return field(default=default, metadata={"bounds": Bounds(help=help, **bounds)})
 
 

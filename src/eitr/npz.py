@@ -34,8 +34,8 @@ _DAMAGE: Final = (
 """What the libraries raise for a bad archive, and for a bad header."""
 
 
-def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write the arrays in their order, uncompressed: compressed bytes depend on the library's version."""
+def npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return a file of the arrays in their order, uncompressed: compressed bytes depend on the library's version."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
@@ -43,13 +43,18 @@ def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
             # The system that wrote a file and the mode of its members are part of the bytes, too.
             member.create_system, member.external_attr = 3, 0o644 << 16
             with archive.open(member, "w", force_zip64=True) as stream:
-                little = array.dtype.newbyteorder("<")
-                np.lib.format.write_array(stream, np.ascontiguousarray(array, little), (1, 0), allow_pickle=False)
-    write_atomically(path, buffer.getvalue())
+                plain = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
+                np.lib.format.write_array(stream, plain, (1, 0), allow_pickle=False)
+    return buffer.getvalue()
 
 
-def read_npz(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
-    """Read a file that holds exactly the arrays of these names; anything else is an InputError of one line."""
+def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a file of the arrays, all of it or nothing."""
+    write_atomically(path, npz_bytes(arrays))
+
+
+def read_npz(path: Path, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
+    """Read a file of arrays, of exactly these names where names are given; anything else is an InputError."""
     try:
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: not a regular file")
@@ -63,16 +68,18 @@ def read_npz(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
         raise InputError(f"{path}: not an .npz file, or a damaged one") from error
 
 
-def _arrays(archive: zipfile.ZipFile, names: Collection[str], size: int) -> dict[str, NDArray[Any]]:
+def _arrays(archive: zipfile.ZipFile, names: Collection[str] | None, size: int) -> dict[str, NDArray[Any]]:
     members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-    if len(members) != len(archive.infolist()) or members.keys() != set(names):
+    if len(members) != len(archive.infolist()):
+        raise InputError("an array is there twice")
+    if names is not None and members.keys() != set(names):
         raise InputError(f"must hold exactly the arrays {', '.join(names)}")
     total = sum(member.file_size for member in members.values())
     # Deflate packs at most about a thousand bytes into one: more is a lie about the sizes.
     if total > min(LIMIT, 1100 * size):
         raise InputError(f"its arrays claim {total} bytes, more than such a file can hold")
     arrays = {}
-    for name in names:
+    for name in members if names is None else names:
         with archive.open(members[name]) as stream:
             arrays[name] = _array(stream, name)
     return arrays

@@ -1,0 +1,64 @@
+"""Big files, plain or gzip, read piece by piece: damage becomes an InputError, and no line fills the memory."""
+
+import gzip
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from eitr.errors import InputError
+
+_GZIP = b"\x1f\x8b"
+_DAMAGE = (OSError, EOFError, zlib.error)
+
+
+class Stream:
+    """The bytes of a file, unpacked where it begins like gzip, whatever its name. `opened` makes one."""
+
+    def __init__(self, path: Path, file: Any) -> None:
+        self._path = path
+        try:
+            # Only peeked at: what was read from a pipe would be gone.
+            packed = file.peek(2)[:2] == _GZIP
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}") from error
+        self._content: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if packed else file
+
+    def read(self, size: int) -> bytes:
+        """Return at most so many further bytes; none at the end."""
+        try:
+            return self._content.read(size)
+        except _DAMAGE as error:
+            raise InputError(f"{self._path}: cannot be read: damaged or cut off") from error
+
+    def lines(self, limit: int) -> Iterator[bytes]:
+        """Yield the lines with their ends; one of over `limit` bytes is refused."""
+        number = 1
+        while line := self._line(limit, number):
+            yield line
+            number += 1
+
+    def _line(self, limit: int, number: int) -> bytes:
+        try:
+            line = self._content.readline(limit + 1)
+        except _DAMAGE as error:
+            raise InputError(f"{self._path}: cannot be read at line {number}: damaged or cut off") from error
+        if len(line) > limit:
+            raise InputError(f"{self._path}: line {number} is longer than {limit} bytes")
+        return line
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Stream]:
+    """Open a file, once, and close it after the `with`; `-` is standard input."""
+    if str(path) == "-":
+        yield Stream(path, sys.stdin.buffer)
+        return
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    with file:
+        yield Stream(path, file)

@@ -1,0 +1,95 @@
+"""On a machine with only Python, numpy and torch the lab computes; elsewhere a report is made of its files."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
+
+from eitr import cli
+from eitr.lab.__main__ import main
+from tests.lab.small import small_data
+
+ROOT = Path(__file__).parents[2]
+ABSENT = ("lxml", "matplotlib", "numba", "PIL", "pyarrow", "rich", "safetensors", "scipy", "typer")
+SMALL = """
+from dataclasses import replace
+from eitr.lab.profile import PROFILES
+from tests.lab.small import PLAN
+PROFILES["quick"] = replace(PROFILES["quick"], rounds=2, plan=PLAN)
+"""
+BARE = f"""
+import runpy, sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {ABSENT}:
+            raise ModuleNotFoundError(name + " is not installed here", name=name)
+
+sys.meta_path.insert(0, Absent())
+{SMALL}
+runpy.run_module("eitr.lab", run_name="__main__")
+"""
+EVERYTHING = f"""
+{SMALL}
+from eitr.cli import main
+main()
+"""
+
+
+def python(*arguments):
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, check=False, env=environment
+    )
+
+
+@pytest.mark.parametrize("arguments", [["run", "nonsense"], ["run", "weights", "--seeds", "0"]])
+def test_bad_input_is_one_line_and_exit_status_2(arguments, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["eitr.lab", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+
+
+def test_options_are_those_of_the_full_command_line(capsys, monkeypatch):
+    asked = {}
+
+    def note(ids, **more):
+        asked.update(more, ids=ids)
+        return SimpleNamespace(folder=more["out"])
+
+    monkeypatch.setattr("eitr.lab.laboratory.run_experiments", note)
+    monkeypatch.setattr(sys, "argv", ["eitr.lab", "run", "weights", "hyper"])
+    main()
+    bare = dict(asked)
+    CliRunner().invoke(cli.app, ["lab", "run", "weights", "hyper"])
+    assert {**bare, "out": Path(bare["out"])} == asked
+    assert "make the report with: eitr lab report results" in capsys.readouterr().err
+
+
+def test_a_bare_machine_computes_and_another_makes_the_report(tmp_path):
+    out = tmp_path / "results"
+    arguments = ["--data", small_data(tmp_path), "--profile", "quick", "--seeds", 1, "--device", "cpu", "--out", out]
+    ran = python("-c", BARE, "run", "weights", *arguments)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.splitlines()[-1] == f"results in {out}; make the report with: eitr lab report {out}"
+    assert len(list((out / "runs").glob("*.npz"))) == 6
+    assert not (out / "rounds.parquet").exists()
+    refused = python("-c", BARE, "run", "weights", *arguments)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    script = EVERYTHING.replace(
+        'runpy.run_module("eitr.cli", run_name="__main__")', "from eitr.cli import main; main()"
+    )
+    reported = python("-c", script, "lab", "report", out)
+    assert reported.returncode == 0, reported.stderr
+    assert (out / "report.html").is_file()
+    assert (out / "rounds.parquet").is_file()

@@ -1,0 +1,99 @@
+"""The documents of the lab say what there is, and their examples run."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
+
+from eitr.attacks.interface import Attack
+from eitr.attacks.registry import ATTACKS
+from eitr.datasets import SOURCES, load
+from eitr.lab import compute
+from eitr.lab.experiments.registry import EXPERIMENTS
+from eitr.lab.profile import PROFILES
+from eitr.lab.tidy import PARAMETERS
+from eitr.settings import settings_of
+from tests.lab.small import small_profile
+
+ROOT = Path(__file__).parents[2]
+LAB = (ROOT / "docs" / "lab.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def python_in(text, heading):
+    section = text.split(f"## {heading}\n", 1)[1]
+    return re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
+
+
+@pytest.mark.parametrize(
+    "names", [EXPERIMENTS, SOURCES, PROFILES, PARAMETERS], ids=["experiments", "data", "profiles", "columns"]
+)
+def test_everything_that_has_a_name_is_documented(names):
+    assert [name for name in names if f"`{name}`" not in LAB] == []
+
+
+def test_the_three_lines_for_a_notebook_run(tmp_path, monkeypatch):
+    small_profile(monkeypatch)
+    monkeypatch.setattr(compute, "load", lambda *named, **more: load("builtin", size=300, words=60))
+    monkeypatch.chdir(tmp_path)
+    lines = re.search(r"```python\n(.*?)```", LAB, re.DOTALL)[1]
+    exec(lines, {})
+    assert (tmp_path / "weights.svg").read_text().count("<svg") == 1
+    assert (tmp_path / "results" / "lab.json").is_file()
+
+
+def test_the_example_of_an_attack_is_one():
+    import torch
+
+    names = {}
+    exec(
+        "from dataclasses import dataclass\nfrom typing import ClassVar\nimport torch\n"
+        "from eitr.attacks.interface import Attack\nfrom eitr.settings import setting\n"
+        + python_in(CONTRIBUTING, "Add an attack"),
+        names,
+    )
+    made = names["SignFlip"](scale=2.0)
+    assert isinstance(made, Attack)
+    assert made.poison_update(torch.tensor([1.0]), torch.tensor([[1.5]])).tolist() == [[0.0]]
+
+
+def test_the_example_of_a_data_set_is_one(tmp_path):
+    names = {}
+    exec(
+        "from collections.abc import Iterator\nfrom pathlib import Path\n"
+        "from eitr.datasets.interface import Labelled, Source\nfrom eitr.datasets.location import found\n"
+        "from eitr.pages.page import Page\nfrom eitr.rows import read_rows\nfrom eitr.taxonomy import index_of\n"
+        + python_in(CONTRIBUTING, "Add a data set"),
+        names,
+    )
+    (tmp_path / "my_pages.jsonl.gz").write_text('{"title": "fever", "label": "religion"}\n')
+    (page,) = names["SOURCE"].pages(tmp_path)
+    assert (page.page.title, page.label, page.test) == ("fever", 2, None)
+
+
+def test_the_example_of_an_experiment_is_one():
+    from tests.lab.experiments.made_up import made_up_all
+
+    names = {}
+    exec(
+        "from collections.abc import Sequence\nfrom eitr.lab.drawing import styled\n"
+        "from eitr.lab.experiments.interface import Experiment, Table, Verdict\n"
+        "from eitr.lab.experiments.measures import final\n"
+        "from eitr.lab.experiments.scenario import FLIP, federations\nfrom eitr.lab.profile import Profile\n"
+        "from eitr.lab.results import Results\nfrom eitr.lab.runs import Run\n"
+        + python_in(CONTRIBUTING, "Add an experiment"),
+        names,
+    )
+    made = names["TwoRules"]()
+    results = made_up_all(made, PROFILES["quick"])
+    assert [row[0] for row in made.table(results).rows] == ["reputation", "fedavg"]
+    assert made.verdicts(results)[0].holds
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_every_attack_has_a_worked_example_a_reference_and_help_for_each_setting(attack):
+    assert ">>>" in attack.__doc__
+    assert re.search(r"\b(19|20)\d\d\b", attack.__doc__.split(">>>")[-1])
+    assert all(bounds.help for _, bounds in settings_of(attack))
