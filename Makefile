@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 NUMBA_FRESH := $(CURDIR)/build/numba-cache
+FLOWER := build/flower
 
-.PHONY: help run test setup setup-dev lint types unit coverage bench clean
+.PHONY: help run test setup setup-dev lint types unit coverage bench bench-engine clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +42,13 @@ coverage: setup-dev
 bench: setup-dev ## compare speed and memory with other aggregators
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r benchmarks/requirements.txt
 	$(BIN)/python -m benchmarks.bench
+
+# Flower has an environment of its own: it wants older versions of what the command line uses.
+bench-engine: setup-dev ## rounds a second of the lab's engine, of Flower's simulation and of a PyTorch loop
+	test -x $(FLOWER)/bin/python || $(PYTHON) -m venv $(FLOWER)
+	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-engine.txt
+	$(BIN)/python -m benchmarks.engine --flower-python $(FLOWER)/bin/python
 
 clean: ## remove what builds and tests leave behind (not .venv, not node_modules)
 	rm -rf build dist bench-out htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis

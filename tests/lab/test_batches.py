@@ -41,13 +41,24 @@ def pages_of(drawn, client):
 def test_each_page_is_seen_once_an_epoch(examples):
     people, trainees = make(examples)
     drawn = trainees.draw(1)
-    for client, pages in enumerate([*people.pages, people.root]):
+    for client, pages in enumerate(people.pages):
         batches = pages_of(drawn, client)
         assert drawn.steps[client] == len(batches) == 3 * -(-len(pages) // 7)
         an_epoch = len(batches) // 3
         orders = [list(chain(*batches[epoch * an_epoch : (epoch + 1) * an_epoch])) for epoch in range(3)]
         assert all(sorted(order) == sorted(pages) for order in orders)
         assert len(pages) < 4 or orders[0] != orders[1] != orders[2]
+
+
+def test_the_server_takes_as_many_steps_as_a_client_on_its_trusted_pages_alone(examples):
+    people, trainees = make(examples, attack=LabelFlip(extra_epochs=50))
+    drawn = trainees.draw(1)
+    usual = [3 * -(-len(pages) // 7) for pages in people.pages]
+    batches = pages_of(drawn, len(people.pages))
+    assert drawn.steps[-1] == len(batches) == int(np.median(usual))
+    an_epoch = -(-len(people.root) // 7)
+    assert sorted(chain(*batches[:an_epoch])) == sorted(people.root)
+    assert {page for batch in batches for page in batch} == set(people.root)
 
 
 def test_labels_are_those_of_the_pages(examples):
@@ -76,10 +87,10 @@ def test_over_the_rounds_every_page_gets_its_turn(examples):
 
 def test_attackers_train_longer_only_while_they_attack(examples):
     people, trainees = make(examples, attack=LabelFlip(extra_epochs=2), schedule=Schedule.parse("once:2"))
-    an_epoch = [-(-len(pages) // 7) for pages in [*people.pages, people.root]]
+    an_epoch = [-(-len(pages) // 7) for pages in people.pages]
     honest = [3 * steps for steps in an_epoch]
-    longer = [(5 if mark else 3) * steps for mark, steps in zip([*people.attacker, False], an_epoch, strict=True)]
-    assert [trainees.draw(round).steps for round in (1, 2, 3)] == [honest, longer, honest]
+    longer = [(5 if mark else 3) * steps for mark, steps in zip(people.attacker, an_epoch, strict=True)]
+    assert [trainees.draw(round).steps[:-1] for round in (1, 2, 3)] == [honest, longer, honest]
 
 
 def test_only_batches_of_attackers_are_poisoned(examples):

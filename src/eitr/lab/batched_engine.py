@@ -20,7 +20,7 @@ from eitr.attacks.interface import Attack
 from eitr.datasets.interface import Examples
 from eitr.lab.aggregation.interface import BatchedRule, Outcome
 from eitr.lab.aggregation.registry import batched
-from eitr.lab.batches import Trainees
+from eitr.lab.batches import Trainees, longer
 from eitr.lab.context import Context
 from eitr.lab.measure import Questions, questions
 from eitr.lab.population import Population, population
@@ -196,9 +196,9 @@ class _Batch:
             self._runs[0].plan,
             self._table,
             self._parameters,
-            torch.cat([_longer(part.rows, most) for part in drawn]),
-            torch.cat([_longer(part.labels, most) for part in drawn]),
-            torch.cat([_longer(part.sizes, most) for part in drawn]),
+            torch.cat([longer(part.rows, most) for part in drawn]),
+            torch.cat([longer(part.labels, most) for part in drawn]),
+            torch.cat([longer(part.sizes, most) for part in drawn]),
             self._plan_of,
             [steps[plan] for plan in self._plans],
             keys,
@@ -282,13 +282,6 @@ def _dense(table: RowTable, device: torch.device) -> Tensor:
     owners = torch.from_numpy(np.repeat(np.arange(len(rows)), np.diff(rows.starts))).to(device)
     dense[owners, torch.from_numpy(rows.columns).to(device).long()] = torch.from_numpy(rows.values).to(device)
     return dense
-
-
-def _longer(part: Tensor, steps: int) -> Tensor:
-    """Return (clients, steps, ...) with zeros behind the last step: nobody looks there."""
-    result = part.new_zeros((part.shape[0], steps, *part.shape[2:]))
-    result[:, : part.shape[1]] = part
-    return result
 
 
 def _grouped(asked: list[Questions]) -> list[tuple[Questions, list[int]]]:

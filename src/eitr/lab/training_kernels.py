@@ -2,8 +2,8 @@
 
 A step must read and write a client's first kernel and its velocity: four megabytes, and nothing else is of that size.
 So the update of a step and the forward pass of the next are one pass over the kernel (`advance`), which gathers its
-rows from the table by itself; the gradient of the first kernel never exists in memory; and the head (everything behind the
-first layer) works on one client a program. Products are exact to float32 (plain, or three tf32 products each).
+rows from the table by itself; the gradient of the first kernel never exists in memory; and the head (everything behind
+the first layer) works on one client a program. Products are exact to float32: three tf32 products each.
 
 The meaning is that of `torch_training.py`; `benchmarks/gpu_engine.py` compares the two on a GPU.
 """

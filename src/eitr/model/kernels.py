@@ -2,8 +2,8 @@
 
 The first layer is where the work is, and a step touches only the words that its batch has: the velocity of the others
 goes on, but their parameters are moved only when a batch needs them next (`catch_up`), all steps at once. Everything
-works on rows of the kernels, which lie in memory as the processor's vectors want them. The loops hold no lock, so several models can train in threads. Inputs are trusted here:
-the callers check them.
+works on rows of the kernels, which lie in memory as the processor's vectors want them. The loops hold no lock, so
+several models can train in threads. Inputs are trusted here: the callers check them.
 """
 
 from typing import Any
@@ -225,7 +225,7 @@ def words_of(
     samples: Integers,
     shares: Floats,
 ) -> None:
-    """Sort a batch's entries by word: those of word w lie from `ends[w]` to `ends[w + 1]`, in the order of the samples."""
+    """Sort a batch's entries by word: those of word w lie from `ends[w]` to `ends[w + 1]`, by sample."""
     width = ends.size - 1
     ends[:] = 0
     for sample in range(batch.size):
