@@ -3,8 +3,8 @@
     python -m benchmarks.engine_flower FOLDER COURSE ROUNDS THREADS
 
 A client trains with the function of the plain loop, on one thread, on pages that its actor has read once. The global
-model is tested after each round on the server, as the others do it, and nowhere else. `run_simulation` keeps everything in
-one process besides the actors: the fastest way into the simulation that we found.
+model is tested after each round on the server, as the others do it, and nowhere else. `run_simulation` keeps all but
+the actors in one process: the fastest way into the simulation that we found.
 
 Runs in an environment of its own (`requirements-engine.txt`), without the package eitr; started by `benchmarks.engine`,
 which tells Flower and Ray to report to nobody.
