@@ -10,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
 
+from eitr.aggregation import make_rule  # noqa: E402
 from eitr.attacks.backdoor import Backdoor  # noqa: E402
 from eitr.attacks.label_flip import LabelFlip  # noqa: E402
 from eitr.attacks.scaling import Scaling  # noqa: E402
@@ -78,7 +79,11 @@ def test_the_engines_agree_on_every_rule(attack, examples, network):
         assert one.keys() == other.keys(), run.title
         for name in ("loss", "train_loss", "weights"):
             assert one[name] == pytest.approx(other[name], abs=2e-3), (run.title, name)
-        assert one["accuracy"] == pytest.approx(other["accuracy"], abs=0.02)
+        for name in (name for name in one if name.startswith("asr.") or name == "accuracy"):
+            assert one[name] == pytest.approx(other[name], abs=0.02), (run.title, name)
+        if rule_has_reputation := "reputation" in one:
+            assert one["reputation"] == pytest.approx(other["reputation"], abs=5e-3), run.title
+        assert rule_has_reputation == (run.rule.name == "reputation")
 
 
 @pytest.mark.parametrize("engine", [sparse_engine, batched_engine])
@@ -155,7 +160,10 @@ def test_training_that_diverges_ends_the_run_and_is_recorded(engine, examples, n
     fine = make("median")
     diverged, other = results(engine, [wild, fine], examples, network)
     assert diverged["failed"] == 1
-    assert "accuracy" not in diverged or np.isnan(diverged["accuracy"]).all()
+    assert diverged.keys() == other.keys()
+    for name in ("accuracy", "loss", "weights", "asr.label-flip", "class_accuracy"):
+        assert np.isnan(diverged[name]).all()
+        assert len(diverged[name]) == wild.rounds
     assert other["failed"] == 0
     assert np.isfinite(other["accuracy"]).all()
 
@@ -215,6 +223,25 @@ def test_runs_side_by_side_are_taken_up_again_each_with_its_own_memory(rule, exa
         results(batched_engine, runs, examples, network, store=store, watch=stop, checkpoint_seconds=0.0)
     for one, other in zip(whole, results(batched_engine, runs, examples, network, store=store), strict=True):
         same(one, other)
+
+
+def test_a_run_goes_on_in_another_batch_than_it_began_in(examples, network, tmp_path):
+    short, long = (make(make_rule("reputation", rescale="paper", s=s), LabelFlip(), 2, rounds=4) for s in (1, 3))
+    whole = results(batched_engine, [short], examples, network)[0]
+
+    class StopError(Exception):
+        pass
+
+    def stop(run, done, rounds, accuracy):
+        if done == 4:
+            raise StopError
+
+    store = Store(tmp_path)
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(StopError):
+        results(batched_engine, [short, long], examples, network, store=store, watch=stop, checkpoint_seconds=0.0)
+    alone = results(batched_engine, [short], examples, network, store=store)[0]
+    assert alone["reputation"] == pytest.approx(whole["reputation"], abs=1e-5)
 
 
 def test_a_checkpoint_of_the_other_engine_is_left_alone(examples, network, tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
 
+from eitr.datasets import Examples, load, save_examples  # noqa: E402
 from eitr.errors import InputError  # noqa: E402
 from eitr.lab import laboratory, open_lab, run_experiments  # noqa: E402
 from eitr.lab.experiments.registry import experiment  # noqa: E402
@@ -147,6 +148,28 @@ def test_data_without_test_pages_are_refused(tmp_path):
     save_examples(examples.take(np.flatnonzero(~examples.test)), tmp_path / "train.npz")
     with pytest.raises(InputError, match="no test pages"):
         run(str(tmp_path / "train.npz"), tmp_path / "lab")
+
+
+def test_data_of_other_classes_are_refused(tmp_path):
+    examples = load("builtin", size=100, words=30)
+    renamed = Examples("pets", examples.rows, examples.labels, examples.test, examples.words, tuple("abcdef"))
+    save_examples(renamed, tmp_path / "pets.npz")
+    with pytest.raises(InputError, match="classes a, b, c"):
+        run_experiments(["weights"], out=tmp_path / "lab", data=str(tmp_path / "pets.npz"), profile="quick")
+    assert not (tmp_path / "lab").exists()
+
+
+def test_resuming_into_a_folder_of_something_else_is_refused(data, tmp_path):
+    (tmp_path / "letters.txt").write_text("dear all")
+    with pytest.raises(InputError, match="something else"):
+        run_experiments(["weights"], out=tmp_path, data=data, profile="quick", resume=True)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["letters.txt"]
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan")])
+def test_a_time_between_checkpoints_is_a_number(tmp_path, seconds):
+    with pytest.raises(InputError, match="checkpoints"):
+        run_experiments(["weights"], out=tmp_path / "lab", checkpoint_seconds=seconds)
 
 
 def test_no_experiment_at_all_is_refused(tmp_path):

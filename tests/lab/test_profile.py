@@ -22,7 +22,10 @@ def test_seeds_count_from_0_and_data_are_known_by_the_name_of_their_file():
     assert make_profile("quick", data="folder/news-sections.npz") == make_profile("quick", data="news-sections")
 
 
-@pytest.mark.parametrize(("name", "seeds", "message"), [("slow", None, "quick, paper"), ("quick", 0, "at least one")])
+@pytest.mark.parametrize(
+    ("name", "seeds", "message"),
+    [("slow", None, "quick, paper"), ("quick", 0, "between 1 and 1000"), ("paper", 10**12, "between 1 and 1000")],
+)
 def test_what_is_no_profile_is_refused(name, seeds, message):
     with pytest.raises(InputError, match=message):
         make_profile(name, seeds=seeds)

@@ -30,11 +30,11 @@ def test_a_line_says_how_far_everything_is(clock):
     assert tally.line(make(1), math.nan) == "1/2 runs, 2/4 rounds, 1:00 passed, 1:00 left; fedavg, no attack, seed 1"
 
 
-def test_a_run_that_goes_on_from_a_checkpoint_counts_its_rounds_at_once(clock):
+def test_rounds_before_a_checkpoint_are_neither_done_now_nor_left_to_do(clock):
     tally = Tally(1, 100)
     tally.note(make(0), 41, 100)
     tally.note(make(0), 42, 100)
-    assert (tally.rounds, tally.finished) == (42, 0)
+    assert (tally.rounds, tally.total, tally.finished) == (2, 60, 0)
 
 
 def test_lines_come_now_and_then_where_nobody_watches(clock, capsys):

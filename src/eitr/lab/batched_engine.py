@@ -103,7 +103,7 @@ class _Batch:
         self._trainees, self._plan_rows = self._shared_trainees(examples, table, people)
         self._attackers = [torch.from_numpy(np.flatnonzero(one.attacker)).to(self._device) for one in people]
         self._counts = torch.tensor(np.stack([one.counts for one in people]), dtype=torch.float64, device=self._device)
-        self._records = [Record(run, one, network.size) for run, one in zip(runs, people, strict=True)]
+        self._records = [Record(run, one, network.size, network.outputs) for run, one in zip(runs, people, strict=True)]
         self._asked = _grouped([questions(table, one, run) for run, one in zip(runs, people, strict=True)])
         self._models = torch.from_numpy(np.stack([network.initial(run.seed) for run in runs])).to(self._device)
         self._groups, servers = self._rule_groups()
@@ -179,6 +179,9 @@ class _Batch:
             root = None if group.roots is None else self._parameters[group.roots, :size].contiguous()
             fine = _usable(updates) if root is None else _usable(updates) & _usable(root[:, None])
             models = self._models[group.first : group.last]
+            if not bool(fine.all()):  # what left the range must not reach the rules, whose runs share memory and time
+                updates = torch.where(fine[:, None, None], updates, models[:, None])
+                root = None if root is None else torch.where(fine[:, None], root, models)
             outcome = group.rule.aggregate(models, updates, self._counts[group.first : group.last], root)
             self._models[group.first : group.last] = torch.where(fine[:, None], outcome.models, models)
             self._outcomes.append(outcome)
@@ -250,12 +253,10 @@ class _Batch:
 
     def _keep(self) -> None:
         for group in self._groups:
-            memory = {name: tensor.cpu().numpy() for name, tensor in group.rule.memory().items()}
             for row, place in enumerate(range(group.first, group.last)):
                 record = self._records[place]
                 if not record.failed:
-                    # Without a dimension it belongs to all runs alike: how many rounds there were, say.
-                    own = {name: array[row] if array.ndim else array for name, array in memory.items()}
+                    own = {name: tensor.cpu().numpy() for name, tensor in group.rule.memory_of(row).items()}
                     kept = record.checkpoint(self._models[place].cpu().numpy(), own, engine=ENGINE)
                     self._context.keep(self._runs[place], kept)
 
@@ -264,15 +265,9 @@ class _Batch:
         for place, (record, one) in enumerate(zip(self._records, kept, strict=True)):
             model, memory = record.restore(one or {})
             self._models[place] = torch.from_numpy(model)
-            memories.append(memory)
+            memories.append({name: torch.from_numpy(array) for name, array in memory.items()})
         for group in self._groups:
-            own = memories[group.first : group.last]
-            shared = {name for name, tensor in group.rule.memory().items() if tensor.ndim == 0}
-            joined = {
-                name: array if name in shared else np.stack([memory[name] for memory in own])
-                for name, array in own[0].items()
-            }
-            group.rule.restore({name: torch.from_numpy(array).to(self._device) for name, array in joined.items()})
+            group.rule.restore_runs(memories[group.first : group.last])
 
 
 def _dense(table: RowTable, device: torch.device) -> Tensor:

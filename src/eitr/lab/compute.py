@@ -15,6 +15,7 @@ from eitr.lab.context import Context
 from eitr.lab.results import Computed
 from eitr.lab.runs import FederatedRun, Run
 from eitr.model.network import Network
+from eitr.taxonomy import NAMES
 
 KINDS = {"synthetic": "eitr.lab.synthetic", "convex": "eitr.lab.convex", "image": "eitr.lab.images.run"}
 """Where the runs that are computed one by one have their function `compute(run, context)`."""
@@ -43,6 +44,8 @@ def examples_for(runs: Sequence[Run], data: str, data_dir: Path | None) -> Examp
     examples = load(data, data_dir=data_dir)
     if not examples.test.any():
         raise InputError(f"{examples.name} has no test pages: nothing could be measured")
+    if examples.classes != NAMES:
+        raise InputError(f"{examples.name} has the classes {', '.join(examples.classes)}, not {', '.join(NAMES)}")
     return examples
 
 

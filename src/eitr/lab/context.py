@@ -48,6 +48,7 @@ class Context:
         """Write a checkpoint of a run under way."""
         if self.store is not None:
             write_npz(self.store.unfinished(run), arrays)
+            self._last = time.monotonic()  # however long writing takes, as much time is left for the work
 
     def kept(self, run: Run) -> Arrays | None:
         """Return the last checkpoint of a run, if there is one."""

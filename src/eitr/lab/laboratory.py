@@ -92,6 +92,8 @@ def run_experiments(
     chosen = [experiment(id) for id in ids]
     if not chosen:
         raise InputError("name at least one experiment; `eitr lab list` shows them")
+    if not checkpoint_seconds >= 0:
+        raise InputError(f"the seconds between checkpoints must be a number of at least 0, not {checkpoint_seconds}")
     settings = make_profile(profile, data=data, seeds=seeds)
     folder, store = Path(out), Store(Path(out))
     where = pick_device(device)
@@ -139,6 +141,8 @@ def _held(folder: Path, profile: Profile, resume: bool) -> Description | None:
     if not resume:
         raise InputError(f"{folder} is not empty: --resume goes on with what it holds, or choose another --out")
     if not (folder / DESCRIPTION).exists():
+        if any(entry.name != "runs" for entry in folder.iterdir()):
+            raise InputError(f"{folder} holds something else than results: choose another --out")
         return None
     before = read_description(folder)
     if before.settings() != profile:

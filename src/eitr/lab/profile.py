@@ -35,13 +35,15 @@ QUICK = Profile(
 )
 PROFILES = {profile.name: profile for profile in (QUICK, Profile(name="paper"))}
 
+MOST_SEEDS = 1000
+
 
 def make_profile(name: str, *, data: str = "builtin", seeds: int | None = None) -> Profile:
     """Return a profile on a data set, with seeds 0 .. seeds-1."""
     if name not in PROFILES:
         raise InputError(f"there is no profile {name!r}; there are: {', '.join(PROFILES)}")
-    if seeds is not None and seeds < 1:
-        raise InputError(f"at least one seed is needed, not {seeds}")
+    if seeds is not None and not 1 <= seeds <= MOST_SEEDS:
+        raise InputError(f"the number of seeds must be between 1 and {MOST_SEEDS}, not {seeds}")
     chosen = PROFILES[name]
     return replace(chosen, data=data_name(data), seeds=chosen.seeds if seeds is None else tuple(range(seeds)))
 

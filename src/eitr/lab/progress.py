@@ -27,7 +27,10 @@ class Tally:
         self._start = time.monotonic()
 
     def note(self, run: "Run", done: int, rounds: int) -> None:
-        """Count a round of a run."""
+        """Count a round of a run; what a resumed run had behind it is neither done now nor left to do."""
+        if run.key not in self._seen:
+            self._seen[run.key] = done - 1
+            self.total -= done - 1
         self.rounds += done - self._seen.get(run.key, 0)
         self._seen[run.key] = done
         self.finished += done == rounds

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eitr.lab.measure import ASR
 from eitr.lab.population import Population
 from eitr.lab.results import Arrays
 from eitr.lab.runs import FederatedRun
@@ -24,11 +25,14 @@ def checkpoint_of(kept: Arrays | None, engine: str) -> Arrays | None:
 class Record:
     """The growing arrays of one run. Rounds that were never reached, because training diverged, are NaN."""
 
-    def __init__(self, run: FederatedRun, people: Population, parameters: int) -> None:
+    def __init__(self, run: FederatedRun, people: Population, parameters: int, classes: int) -> None:
         self.rounds = 0
         self.failed = 0
-        self._total = run.rounds
-        self._series: dict[str, NDArray[Any]] = {}
+        # All of them from the start: a run that diverges in its first round has them too, as NaN.
+        self._series = {
+            name: np.full((run.rounds, *shape), np.nan, np.float32 if shape else np.float64)
+            for name, shape in _shapes(run, classes).items()
+        }
         self._facts: Arrays = {
             "attacker": people.attacker,
             "counts": people.counts,
@@ -37,10 +41,9 @@ class Record:
 
     def add(self, values: Mapping[str, Any]) -> None:
         """Record one round: numbers, or one number a client or class."""
+        if values.keys() != self._series.keys():
+            raise KeyError(f"recorded is {sorted(values)}, not {sorted(self._series)}")
         for name, value in values.items():
-            if name not in self._series:
-                shape = (self._total, *np.shape(value))
-                self._series[name] = np.full(shape, np.nan, np.float64 if np.ndim(value) == 0 else np.float32)
             self._series[name][self.rounds] = value
         self.rounds += 1
 
@@ -70,3 +73,13 @@ class Record:
         own = {name for name in kept if name in (_ROUND, _ENGINE, _MODEL) or name.startswith(_MEMORY)}
         self._series = {name: array for name, array in kept.items() if name not in own}
         return kept[_MODEL], memory
+
+
+def _shapes(run: FederatedRun, classes: int) -> dict[str, tuple[int, ...]]:
+    """Return what is recorded of a round, by name, with its shape."""
+    shapes: dict[str, tuple[int, ...]] = {"accuracy": (), "loss": (), "train_loss": (), "class_accuracy": (classes,)}
+    shapes |= {ASR + name: () for name in run.probes}
+    shapes["weights"] = (run.clients,)
+    if run.rule.name == "reputation":
+        shapes |= {"reputation": (run.clients,), "negative": (run.clients,)}
+    return shapes

@@ -20,6 +20,9 @@ from eitr.attacks.schedule import Schedule
 from eitr.errors import InputError
 from eitr.model.plan import TrainingPlan
 
+REVISION = 1
+"""Goes up whenever the same settings give other results than before: what an older lab computed is then not found."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Run(ABC):
@@ -36,7 +39,7 @@ class Run(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Return everything that determines the run, as JSON values."""
-        described: dict[str, Any] = _described(self)
+        described: dict[str, Any] = {**_described(self), "revision": REVISION}
         return described
 
 

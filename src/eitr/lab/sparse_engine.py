@@ -70,7 +70,7 @@ class _Simulation:
         self._attackers = np.flatnonzero(people.attacker)
         self._counts = people.counts.astype(np.float64)
         self._ids = [f"{client:06d}" for client in range(run.clients)]
-        self._record = Record(run, people, network.size)
+        self._record = Record(run, people, network.size, network.outputs)
         self._model = network.initial(run.seed)
         self._state: State = run.rule.init()
         kept = checkpoint_of(context.kept(run), ENGINE)

@@ -92,6 +92,13 @@ def test_detection_decides_as_the_compiled_rule_does(built, clients):
         assert found["medians"][one] == pytest.approx(right.median, abs=1e-12)
 
 
+@pytest.mark.parametrize("clients", [10, 17])
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_numbers_that_are_none_do_not_keep_the_kernels_busy_for_ever(built, clients, number):
+    values = np.full((1, clients, 8), number, np.float32)
+    assert run(built(clients, "detect"), values)["accepted"].shape == values.shape
+
+
 @pytest.mark.parametrize("clients", [4, 10, 17, 34])
 def test_reweighting_scores_and_restricts_as_the_compiled_rule_does(built, clients):
     values = updates(clients, 40)

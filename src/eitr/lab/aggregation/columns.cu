@@ -272,6 +272,10 @@ template <int L, typename T> __device__ __forceinline__ T pick(const T (&value)[
 #pragma unroll
         for (int k = 0; k < L; k++) low[k] = __ballot_sync(EVERYBODY, value[k] <= pivot) & in[k];
         int more = size_of(low);
+        if (more == 0) {  // the pivot is not a number: there is no order to look for
+            up_to = before + size;
+            return pivot;
+        }
         if (t >= more) {
 #pragma unroll
             for (int k = 0; k < L; k++) in[k] &= ~low[k];

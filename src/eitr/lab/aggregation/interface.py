@@ -93,6 +93,27 @@ class BatchedRule(ABC):
                 raise InputError(f"the memory {name!r} must be {mine.dtype} of shape {tuple(mine.shape)}")
             setattr(self, name, tensor.to(self.device, copy=True))
 
+    def memory_of(self, run: int) -> dict[str, Tensor]:
+        """Return what one run must save to go on later, whoever it shares a batch with then.
+
+        A tensor without dimensions belongs to all runs alike: how many rounds there were, say.
+        """
+        held: dict[str, Tensor] = {name: getattr(self, name) for name in self.remembers}
+        return {name: (tensor[run] if tensor.ndim else tensor).clone() for name, tensor in held.items()}
+
+    def restore_runs(self, memories: Sequence[Mapping[str, Tensor]]) -> None:
+        """Take up what `memory_of` returned for each run, maybe in another batch."""
+        joined = {}
+        for name in self.remembers:
+            mine: Tensor = getattr(self, name)
+            parts = [memory[name].to(self.device) for memory in memories]
+            joined[name] = torch.stack([self._fitted(name, part) for part in parts]) if mine.ndim else parts[0]
+        self.restore(joined)
+
+    def _fitted(self, name: str, part: Tensor) -> Tensor:
+        """Return one run's memory in the shape it has in this batch."""
+        return part
+
     def settings(self, name: str, dtype: torch.dtype = torch.float64) -> Tensor:
         """Return one setting of every run as a tensor (runs,)."""
         return torch.tensor([getattr(rule, name) for rule in self.rules], dtype=dtype, device=self.device)

@@ -2,7 +2,7 @@
 
     B = median_i  median_{j != i}  (w_j - w_i) / (x_j - x_i)
 
-All inner medians are computed; memory is M values a column, never M x M. `kernels.py` has the fast form for CUDA.
+All inner medians are computed; memory is M values a column, never M x M. `columns.cu` has the fast form for CUDA.
 """
 
 import torch

@@ -37,6 +37,15 @@ class BatchedReputation(BatchedRule):
         self.history = torch.zeros((self.runs, self.clients, depth), dtype=torch.float64, device=self.device)
         self.rounds = torch.zeros((), dtype=torch.int64, device=self.device)
 
+    def memory_of(self, run: int) -> dict[str, Tensor]:
+        """Return what one run must save: of the history as much as its own window, not its neighbours', reaches."""
+        memory = super().memory_of(run)
+        return {**memory, "history": memory["history"][:, : int(self.window[run])]}
+
+    def _fitted(self, name: str, part: Tensor) -> Tensor:
+        """Return a history as long as the longest of this batch."""
+        return torch.nn.functional.pad(part, (0, self.history.shape[2] - part.shape[1])) if name == "history" else part
+
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
         models = torch.empty((self.runs, self.parameters), dtype=torch.float32, device=self.device)
         negative = torch.empty((self.runs, self.clients), dtype=torch.int64, device=self.device)

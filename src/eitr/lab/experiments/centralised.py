@@ -7,7 +7,7 @@ import numpy as np
 
 from eitr.lab.drawing import BLACK, LineStyle, as_percent, draw_spread, legend_below, panels, series_style, styled
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import STABLE_ACCURACY, points, trend
+from eitr.lab.experiments.judging import STABLE_ACCURACY, open_where_nan, points, trend
 from eitr.lab.experiments.measures import Spread, final
 from eitr.lab.experiments.scenario import clean, client_counts, values_of, without_repeats
 from eitr.lab.profile import Profile
@@ -72,15 +72,21 @@ class Centralised(Experiment):
         width = max(gaps.values()) - min(gaps.values())
         shown = ", ".join(f"{100 * gap:.1f} ({count} clients)" for count, gap in gaps.items())
         return [
-            Verdict(
-                claim="The federated classifier is below the centralised one, by 5.76 points on average.",
-                measured=f"Below by {100 * mean:.2f} points on average: {shown}. Needed: above 0, at most 5.76.",
-                holds=0 < mean <= 0.0576,
+            open_where_nan(
+                Verdict(
+                    claim="The federated classifier is below the centralised one, by 5.76 points on average.",
+                    measured=f"Below by {100 * mean:.2f} points on average: {shown}. Needed: above 0, at most 5.76.",
+                    holds=0 < mean <= 0.0576,
+                ),
+                mean,
             ),
-            Verdict(
-                claim="The gap stays steady as clients grow.",
-                measured=f"It ranges over {100 * width:.1f} points; steady is at most {100 * STABLE_ACCURACY:g}.",
-                holds=width <= STABLE_ACCURACY if len(gaps) > 1 else None,
+            open_where_nan(
+                Verdict(
+                    claim="The gap stays steady as clients grow.",
+                    measured=f"It ranges over {100 * width:.1f} points; steady is at most {100 * STABLE_ACCURACY:g}.",
+                    holds=width <= STABLE_ACCURACY if len(gaps) > 1 else None,
+                ),
+                mean,
             ),
             trend(
                 "Accuracy falls as clients grow.",

@@ -149,10 +149,11 @@ def _lowest_loss(results: Results) -> Verdict:
     with np.errstate(invalid="ignore"):
         won = losses[OURS] <= best
     lowest = min(PAPER_RULES, key=lambda rule: np.nan_to_num(losses[rule][-1], nan=np.inf))
+    last = "diverged" if np.isnan(losses[OURS][-1]) else f"{losses[OURS][-1]:.3f}"
     return Verdict(
         claim="No attack: Reputation has the lowest training loss from the first round to the last.",
         measured=f"Lowest of the seven in {int(won.sum())} of {len(won)} rounds. After the last round: "
-        f"{losses[OURS][-1]:.3f}; lowest is {name_of(lowest)} with {losses[lowest][-1]:.3f}.",
+        f"{last}; lowest is {name_of(lowest)} with {losses[lowest][-1]:.3f}.",
         holds=bool(won.all()),
     )
 

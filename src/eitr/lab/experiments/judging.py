@@ -41,6 +41,13 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
+def open_where_nan(verdict: Verdict, *numbers: float) -> Verdict:
+    """Leave a claim open where a number it rests on does not exist, because training diverged."""
+    if not any(math.isnan(number) for number in numbers):
+        return verdict
+    return Verdict(claim=verdict.claim, measured="Training diverged, so there is nothing to compare.", holds=None)
+
+
 def floor_text(floor: Spread) -> str:
     """Return the sentence that goes with every ASR."""
     return f"Floor (clean FedAvg): {floor.percent}."

@@ -115,7 +115,10 @@ def _judge(results: Results, attack: str) -> list[Verdict]:
         rule: tuple(float(np.mean([found[rule].mean for found in asr.values()])) for asr in (now_and_then, always))
         for rule in PAPER_RULES
     }
-    shown = ", ".join(f"{name_of(rule)} {100 * low:.1f} / {100 * high:.1f} %" for rule, (low, high) in means.items())
+    shown = ", ".join(
+        f"{name_of(rule)} {100 * low:.1f} / {100 * high:.1f} %" if low + high >= 0 else f"{name_of(rule)} diverged"
+        for rule, (low, high) in means.items()
+    )
     worst = {rule: max(found[rule].mean for found in now_and_then.values()) - floor.mean for rule in PAPER_RULES}
     above = [f"{name_of(rule)} ({100 * gap:+.1f})" for rule, gap in worst.items() if not gap <= LOW]
     return [

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from eitr.lab.drawing import colour_bar, heat_map, panels, styled
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
+from eitr.lab.experiments.judging import open_where_nan
 from eitr.lab.experiments.scenario import ATTACK_TITLES, BACKDOOR, FLIP, OURS, federations
 from eitr.lab.profile import Profile
 from eitr.lab.results import Results
@@ -105,10 +106,15 @@ def _weights(results: Results, attack: str, title: str) -> tuple[NDArray[Any], N
 
 def _judge(results: Results, attack: str) -> list[Verdict]:
     word = ATTACK_TITLES[attack].capitalize()
+    sums = {title: float(sum(part.sum() for part in _weights(results, attack, title))) for title in RULES}
     return [
-        *(_weigh_nothing(results, attack, title, word) for title in RULES if title != "Residual"),
-        _honest_weigh_more(results, attack, word),
-        _residual(results, attack, word),
+        *(
+            open_where_nan(_weigh_nothing(results, attack, title, word), sums[title])
+            for title in RULES
+            if title != "Residual"
+        ),
+        open_where_nan(_honest_weigh_more(results, attack, word), sums["Reputation"]),
+        open_where_nan(_residual(results, attack, word), sums["Residual"]),
     ]
 
 
