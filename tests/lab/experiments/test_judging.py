@@ -44,9 +44,26 @@ def test_a_tie_is_no_lead_but_the_same_or_better():
 def test_a_diverged_rule_is_left_out_and_named_and_ours_loses():
     verdict = leads("highest", {"x": spreads(0.6, fltrust=NAN)}, highest=True)
     assert verdict.holds is True
-    assert "Diverged: FLTrust" in verdict.measured
+    assert "Diverged in some seed: FLTrust" in verdict.measured
     assert leads("highest", {"x": spreads(NAN)}, highest=True).holds is False
     assert leads("highest", {"x": spreads(0.6, NAN)}, highest=True).holds is None
+
+
+def test_a_rule_that_diverged_in_some_seeds_is_compared_in_the_others():
+    ours, lucky = Spread((0.8, 0.8, 0.8)), Spread((0.7, NAN, NAN))
+    verdict = leads("highest", {"x": {"reputation": ours, "fedavg": lucky}}, highest=True)
+    assert verdict.holds is True
+    assert "Diverged in some seed: FedAvg" in verdict.measured
+    beaten = leads("highest", {"x": {"reputation": ours, "fedavg": Spread((0.9, NAN, NAN))}}, highest=True)
+    assert beaten.holds is False
+    unlucky = leads("highest", {"x": {"reputation": Spread((0.9, NAN, 0.9)), "fedavg": ours}}, highest=True)
+    assert unlucky.holds is False
+
+
+def test_where_all_others_diverged_ours_has_won():
+    alone = {"reputation": Spread((0.8,)), "fedavg": Spread((NAN,))}
+    together = {"reputation": Spread((0.8,)), "fedavg": Spread((0.7,))}
+    assert leads("highest", {"x": alone, "y": together}, highest=True).holds is True
 
 
 def test_other_rules_must_exceed_ours_by_a_percentage_on_average():

@@ -87,5 +87,5 @@ def test_a_diverged_rule_is_drawn_and_named():
             for array in result.arrays.values():
                 array[:] = np.nan
     experiment = ImagesExperiment()
-    assert "Diverged: Median" in experiment.verdicts(Results(found))[0].measured
+    assert "Diverged in some seed: Median" in experiment.verdicts(Results(found))[0].measured
     assert experiment.figure(Results(found)).axes

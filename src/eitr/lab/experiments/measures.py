@@ -38,6 +38,15 @@ class Spread:
         return float(self._there.std(ddof=1)) if len(self._there) > 1 else float("nan")
 
     @property
+    def diverged(self) -> int:
+        """In how many seeds there is no number."""
+        return len(self.values) - len(self._there)
+
+    def lead_over(self, other: "Spread") -> float:
+        """Return the mean difference over the seeds in which both have a number; NaN when there is none."""
+        return self.minus(other).mean
+
+    @property
     def percent(self) -> str:
         """The mean in percent, with the deviation in points."""
         if not len(self._there):
