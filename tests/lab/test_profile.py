@@ -42,3 +42,8 @@ def test_the_quick_profile_learns_the_built_in_pages():
     (done,) = compute(runs, Context(device=torch.device("cpu")), examples_for(runs, "builtin", None))
     assert done.arrays["accuracy"][0] < 0.6
     assert done.arrays["accuracy"][-1] > 0.8
+
+
+def test_a_prepared_file_cannot_pass_for_the_generated_data():
+    with pytest.raises(InputError, match="another name"):
+        make_profile("quick", data="somewhere/builtin.npz")

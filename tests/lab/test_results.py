@@ -76,3 +76,10 @@ def test_results_are_chosen_by_the_values_of_their_runs():
     assert chosen(attack=LabelFlip(share=0.5)) == []
     assert len(found.where()) == 4
     assert found.stacked("accuracy").tolist() == [[1, 1], [0, 1], [0, 1], [0, 1]]
+
+
+def test_a_result_of_another_run_is_not_taken_for_this_one(store):
+    store.save(make("median"), ARRAYS)
+    store.path(make("median")).rename(store.path(make("fedavg")))
+    with pytest.raises(InputError, match="not the result of the run"):
+        store.load(make("fedavg"))

@@ -54,4 +54,9 @@ def data_name(data: str) -> str:
     >>> data_name("prepared/news-sections.npz")
     'news-sections'
     """
-    return Path(data).stem if data.endswith(".npz") else data
+    if not data.endswith(".npz"):
+        return data
+    name = Path(data).stem
+    if name == "builtin":
+        raise InputError(f"{data} would be taken for the generated data: give the file another name")
+    return name

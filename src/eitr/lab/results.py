@@ -69,6 +69,11 @@ def _has(run: Any, name: str, value: Any) -> bool:
     return bool(own == value)
 
 
+def described(run: Run) -> str:
+    """Return what a result file says about its run."""
+    return json.dumps(run.describe(), sort_keys=True)
+
+
 class Store:
     """The folder of a lab run: finished results, and runs under way."""
 
@@ -89,8 +94,7 @@ class Store:
 
     def save(self, run: Run, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the result of a finished run and forget its checkpoint."""
-        described = np.array(json.dumps(run.describe(), sort_keys=True))
-        write_npz(self.path(run), {"run": described, **arrays})
+        write_npz(self.path(run), {"run": np.array(described(run)), **arrays})
         self.unfinished(run).unlink(missing_ok=True)
 
     def load(self, run: Run) -> Result:
@@ -99,7 +103,8 @@ class Store:
         if not path.is_file():
             raise InputError(f"{path} is missing: the run is not finished; go on with `eitr lab run ... --resume`")
         arrays = read_result(path)
-        arrays.pop("run", None)
+        if str(arrays.pop("run", "")) != described(run):
+            raise InputError(f"{path} is not the result of the run it is named after: delete it and run again")
         return Result(run, arrays)
 
     def load_all(self, runs: Iterable[Run]) -> Results:
