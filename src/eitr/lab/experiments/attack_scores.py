@@ -106,6 +106,19 @@ def sizes(results: Iterable[Result]) -> list[int]:
     return sorted({result.run.parameters for result in results})
 
 
+def rank_correlation(means: Sequence[float]) -> float:
+    """Return how well numbers rise along their list, by rank; equal ones share theirs.
+
+    >>> rank_correlation([0.1, 0.2, 0.3]), rank_correlation([0.2, 0.2, 0.2])
+    (1.0, 0.0)
+    """
+    numbers = np.asarray(means)
+    ranks = np.array([(numbers < one).sum() + (numbers == one).sum() / 2 for one in numbers])
+    if np.ptp(ranks) == 0:
+        return 0.0
+    return round(float(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]), 9)
+
+
 def larger_drop(
     claim: str, results: Sequence[Result], measure: Callable[[Result], float], at_most: float = np.inf
 ) -> Verdict:
@@ -114,8 +127,7 @@ def larger_drop(
     if len(found) < 2:
         return Verdict(claim=claim, measured="There is one size only, nothing to compare.", holds=None)
     means = [float(np.mean(list(values.values()))) for values in found.values()]
-    ranks = np.argsort(np.argsort(means))
-    correlation = round(float(np.corrcoef(ranks, np.arange(len(means)))[0, 1]), 9)
+    correlation = rank_correlation(means)
     rise = change(found[min(found)], found[max(found)])
     shown = ", ".join(f"{size:,}: {mean:.1%}" for size, mean in zip(found, means, strict=True))
     more = f" (slightly means at most {100 * at_most:g})" if at_most < np.inf else ""
