@@ -1,5 +1,6 @@
 """The coordinate-wise median and trimmed mean for many runs: means of the middle of each sorted column."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,8 +20,9 @@ class _MiddleOfColumns(BatchedRule):
         super().__init__(rules, *arguments, **options)
         self.drop = [self._dropped(rule) for rule in self.rules]
 
+    @abstractmethod
     def _dropped(self, rule: Rule) -> int:
-        raise NotImplementedError
+        """Return how many values a rule leaves out on each side."""
 
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
         if self.cuda:
