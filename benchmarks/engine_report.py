@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchmarks.engine_work import Settings
+from benchmarks.machine import machine_line
 from benchmarks.markdown import significant, table
 
 OURS = "EITR, sparse engine"
@@ -163,12 +164,7 @@ def _faster(promise: str, ratio: float | None, bound: float) -> Verdict:
 
 
 def _machine(report: Report) -> str:
-    machine = report.machine
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    return (
-        f"{machine['processor']}, {machine['cores']} cores, of which everybody has {machine['threads']}, "
-        f"load average before the run {machine['load_average']}. {versions}."
-    )
+    return f"{machine_line(report.machine)}."
 
 
 def _work(report: Report) -> str:

@@ -43,3 +43,12 @@ def _versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def machine_line(machine: dict[str, Any]) -> str:
+    """Return what `describe_machine` found as a sentence or two, without the last full stop."""
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    return (
+        f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads for everybody, "
+        f"load average before the run {machine['load_average']}. {versions}"
+    )

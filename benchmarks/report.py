@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchmarks.acceptance import Verdict
+from benchmarks.machine import machine_line
 from benchmarks.markdown import significant, table
 from benchmarks.memory import Memory
 from benchmarks.timing import Timings
@@ -51,12 +52,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def _machine(report: Report) -> str:
-    machine = report.machine
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    return (
-        f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads for everybody, "
-        f"load average before the run {machine['load_average']}. {versions}. float32, {report.repeats} repeats."
-    )
+    return f"{machine_line(report.machine)}. float32, {report.repeats} repeats."
 
 
 def _timings(timings: Timings) -> str:

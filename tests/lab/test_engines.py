@@ -64,6 +64,19 @@ def sorted_like(runs, computed):
     return [found[run] for run in runs]
 
 
+def stopped(engine, runs, examples, network, folder, *, after):
+    """Begin runs, break off as one of them ends that round, and return where their checkpoints are."""
+
+    def stop(run, done, rounds, accuracy):
+        if done == after:
+            raise KeyboardInterrupt
+
+    (folder / "runs").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        results(engine, runs, examples, network, store=Store(folder), watch=stop, checkpoint_seconds=0.0)
+    return Store(folder)
+
+
 def same(first, second):
     assert first.keys() == second.keys()
     for name in first:
@@ -187,18 +200,7 @@ def test_a_class_without_test_pages_has_no_accuracy(examples, network):
 def test_a_run_taken_up_again_ends_as_if_it_had_never_stopped(engine, rule, examples, network, tmp_path):
     run = make(rule, Backdoor(words=3), 2, rounds=4)
     whole = results(engine, [run], examples, network)[0]
-
-    class StopError(Exception):
-        pass
-
-    def stop(run, done, rounds, accuracy):
-        if done == 3:
-            raise StopError
-
-    store = Store(tmp_path)
-    (tmp_path / "runs").mkdir()
-    with pytest.raises(StopError):
-        results(engine, [run], examples, network, store=store, watch=stop, checkpoint_seconds=0.0)
+    store = stopped(engine, [run], examples, network, tmp_path, after=3)
     assert store.unfinished(run).is_file()
     rounds = []
     resumed = results(
@@ -212,15 +214,7 @@ def test_a_run_taken_up_again_ends_as_if_it_had_never_stopped(engine, rule, exam
 def test_runs_side_by_side_are_taken_up_again_each_with_its_own_memory(rule, examples, network, tmp_path):
     runs = [make(rule, Backdoor(words=3), 2, rounds=4, seed=seed) for seed in (0, 1)]
     whole = results(batched_engine, runs, examples, network)
-    store = Store(tmp_path)
-    (tmp_path / "runs").mkdir()
-
-    def stop(run, done, rounds, accuracy):
-        if done == 4:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        results(batched_engine, runs, examples, network, store=store, watch=stop, checkpoint_seconds=0.0)
+    store = stopped(batched_engine, runs, examples, network, tmp_path, after=4)
     for one, other in zip(whole, results(batched_engine, runs, examples, network, store=store), strict=True):
         same(one, other)
 
@@ -228,18 +222,7 @@ def test_runs_side_by_side_are_taken_up_again_each_with_its_own_memory(rule, exa
 def test_a_run_goes_on_in_another_batch_than_it_began_in(examples, network, tmp_path):
     short, long = (make(make_rule("reputation", rescale="paper", s=s), LabelFlip(), 2, rounds=4) for s in (1, 3))
     whole = results(batched_engine, [short], examples, network)[0]
-
-    class StopError(Exception):
-        pass
-
-    def stop(run, done, rounds, accuracy):
-        if done == 4:
-            raise StopError
-
-    store = Store(tmp_path)
-    (tmp_path / "runs").mkdir()
-    with pytest.raises(StopError):
-        results(batched_engine, [short, long], examples, network, store=store, watch=stop, checkpoint_seconds=0.0)
+    store = stopped(batched_engine, [short, long], examples, network, tmp_path, after=4)
     alone = results(batched_engine, [short], examples, network, store=store)[0]
     assert alone["reputation"] == pytest.approx(whole["reputation"], abs=1e-5)
 

@@ -13,9 +13,6 @@ The meaning is that of `torch_training.py`; `benchmarks/gpu_engine.py` compares 
 import triton
 import triton.language as tl
 
-PLACES = 64
-"""Samples of a batch: what the kernels are written for."""
-
 
 @triton.jit
 def _mix(word):

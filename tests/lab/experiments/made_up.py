@@ -7,6 +7,17 @@ import numpy as np
 from eitr.lab.results import Result, Results
 from eitr.lab.runs import FederatedRun
 
+FEDERATED = [
+    "centralised",
+    "convergence",
+    "attackers",
+    "poison-rate",
+    "clients",
+    "looping",
+    "hyper",
+    "weights",
+    "clients-100",
+]
 # How well the rules do under attack: a share of the attackers' influence that gets through.
 LEAKS = {
     "reputation": 0.1,

@@ -10,19 +10,8 @@ from eitr.lab.drawing import figure_svg
 from eitr.lab.experiments.registry import experiment
 from eitr.lab.profile import PROFILES, make_profile
 from eitr.lab.results import Result, Results
-from tests.lab.experiments.made_up import LEAKS, made_up, made_up_all
+from tests.lab.experiments.made_up import FEDERATED, LEAKS, made_up, made_up_all
 
-IDS = [
-    "centralised",
-    "convergence",
-    "attackers",
-    "poison-rate",
-    "clients",
-    "looping",
-    "hyper",
-    "weights",
-    "clients-100",
-]
 STRONG = {**LEAKS, "reputation": 0.01}
 WEAK = {**LEAKS, "reputation": 1.5}
 QUICK = replace(PROFILES["quick"], rounds=100)
@@ -41,7 +30,7 @@ def verdict(id, words, results):
     return found[0]
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", FEDERATED)
 def test_a_table_is_rectangular_and_holds_plain_values(id):
     table = experiment(id).table(results_of(id))
     assert table.rows
@@ -49,14 +38,14 @@ def test_a_table_is_rectangular_and_holds_plain_values(id):
     assert {type(cell) for row in table.rows for cell in row} <= {str, int, float, type(None)}
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", FEDERATED)
 def test_a_figure_is_drawn_with_text_as_text_and_without_images(id):
     svg = figure_svg(experiment(id).figure(results_of(id)))
     assert "<image" not in svg
     assert "<text" in svg
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", FEDERATED)
 def test_every_verdict_is_a_sentence_with_a_number_or_a_reason(id):
     for one in experiment(id).verdicts(results_of(id)):
         assert one.claim.endswith(".")
@@ -65,7 +54,7 @@ def test_every_verdict_is_a_sentence_with_a_number_or_a_reason(id):
         assert one.holds is None or type(one.holds) is bool
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", FEDERATED)
 def test_one_seed_is_enough(id):
     results = made_up_all(experiment(id), make_profile("quick", seeds=1))
     assert experiment(id).verdicts(results)
@@ -73,7 +62,7 @@ def test_one_seed_is_enough(id):
     assert experiment(id).figure(results).axes
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", FEDERATED)
 @pytest.mark.parametrize("good", [3, 0])
 def test_a_rule_that_diverged_does_not_break_anything(id, good):
     def broken(result):

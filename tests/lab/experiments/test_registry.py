@@ -6,18 +6,7 @@ import pytest
 from eitr.errors import InputError
 from eitr.lab.experiments.registry import EXPERIMENTS, experiment
 from eitr.lab.profile import PROFILES
-
-FEDERATED = [
-    "centralised",
-    "convergence",
-    "attackers",
-    "poison-rate",
-    "clients",
-    "looping",
-    "hyper",
-    "weights",
-    "clients-100",
-]
+from tests.lab.experiments.made_up import FEDERATED
 
 
 def runs(id, profile="paper"):
