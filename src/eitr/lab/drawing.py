@@ -136,6 +136,7 @@ def draw_spread(
 ) -> None:
     """Draw the mean of `values` (seeds, points) over `x` (points,), with a band of one standard deviation.
 
+    The band ends at the smallest and the largest value, so that it shows no accuracy above 1 and no loss below 0.
     Seeds that are NaN at a point are left out there; a line has about `marks` markers, however many points.
     """
     table = np.atleast_2d(np.asarray(values, np.float64))
@@ -152,7 +153,10 @@ def draw_spread(
         label=style.label if legend else "_nolegend_",
     )
     if len(table) > 1:
-        axes.fill_between(places, mean - deviation, mean + deviation, color=style.colour, alpha=0.13, linewidth=0)
+        there = np.isfinite(table)
+        low = np.maximum(mean - deviation, np.where(there, table, np.inf).min(axis=0))
+        high = np.minimum(mean + deviation, np.where(there, table, -np.inf).max(axis=0))
+        axes.fill_between(places, low, high, color=style.colour, alpha=0.13, linewidth=0)
 
 
 def mean_and_deviation(values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -84,3 +84,11 @@ def test_the_reader_s_own_settings_change_nothing():
     usual = figure_svg(example())
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red"}):
         assert figure_svg(example()) == usual
+
+
+def test_a_band_of_accuracies_never_leaves_the_accuracies() -> None:
+    figure, axes = panels(1, 1)
+    draw_spread(axes[0, 0], [0, 1], [[0.2, 0.5], [0.99, 0.5], [1.0, np.nan]], series_style(0, "a"))
+    corners = axes[0, 0].collections[0].get_paths()[0].vertices[:, 1]
+    assert corners.max() <= 1.0
+    assert corners.min() >= 0.2
