@@ -138,7 +138,7 @@ def test_clients_are_told_apart_by_id_not_by_row(desk):
     assert {client["id"]: client["weight"] for client in report["clients"]}["dora"] == 0.0
 
 
-@pytest.mark.parametrize("rule", [name for name in ALL_RULES if name != "reputation"])
+@pytest.mark.parametrize("rule", [name for name in ALL_RULES if name not in ("reputation", "fused")])
 def test_what_a_rule_does_not_have_is_null(desk, rule):
     options = {"global": "base.npy", "root": "root.npy"}
     report = desk.good(rule=rule, **options)
@@ -437,7 +437,7 @@ def test_a_setting_that_is_none_is_refused(desk, setting, complaint):
 
 
 def test_an_unknown_rule_is_refused_with_the_list_of_rules(desk):
-    desk.refuses("there is no rule 'krum'; there are: reputation, fedavg, median", rule="krum")
+    desk.refuses("there is no rule 'krum'; there are: fused, reputation, fedavg, median", rule="krum")
 
 
 @pytest.mark.parametrize("pair", [("out", "state"), ("out", "report"), ("report", "state")])
@@ -577,7 +577,7 @@ def test_the_rules_are_listed_for_machines(desk):
         assert [setting["name"] for setting in rule["settings"]][-1] == "ramp"
         for setting in rule["settings"]:
             assert list(setting) == ["name", "default", "allowed", "help"]
-    assert {s["name"]: s["default"] for s in listed[0]["settings"]}["lambda"] == 2.0
+    assert {s["name"]: s["default"] for s in listed[1]["settings"]}["lambda"] == 2.0
 
 
 def test_the_rules_are_listed_for_people(desk):

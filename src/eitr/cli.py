@@ -99,10 +99,10 @@ def rules(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for m
 
 @app.command()
 def aggregate(
-    rule: Annotated[str, typer.Option(help="The rule; `eitr rules` lists them.")],
     updates: Annotated[Path, typer.Option(help="(clients, parameters) float32 or float64, a .npy file.")],
     out: Annotated[Path, typer.Option(help="Where the new parameters go, a .npy file.")],
     report: Annotated[Path, typer.Option(help="Where the report goes, a JSON file.")],
+    rule: Annotated[str, typer.Option(help="The rule; `eitr rules` lists them.")] = "fused",
     clients: Annotated[Path | None, typer.Option(help="Client ids, one a line, in the order of the updates.")] = None,
     counts: Annotated[Path | None, typer.Option(help="Claimed sample counts, one a line.")] = None,
     base: Annotated[Path | None, typer.Option("--global", help="Global parameters of the round, .npy.")] = None,
@@ -115,7 +115,7 @@ def aggregate(
 
     Bad input gives one line and exit status 2; then nothing is written and the state is as it was.
 
-    Example: `eitr aggregate --rule reputation --updates U.npy --state memory.safetensors --out model.npy
+    Example: `eitr aggregate --global base.npy --updates U.npy --state memory.safetensors --out model.npy
     --report report.json --set kappa=0.3`
     """
     from eitr.aggregate import Job, run

@@ -20,24 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eitr.errors import InputError
+from eitr.opinions import Opinion
 from eitr.state import State
 
 Floats = NDArray[np.float64]
 HISTORY = "reputations"
 """Name of the array in a state: (clients, s + 1), a client's reputations in its own rounds, newest first, then NaN."""
-
-
-@dataclass(frozen=True, slots=True)
-class Opinion:
-    """Belief, disbelief and uncertainty about each client; they sum to 1."""
-
-    belief: Floats
-    disbelief: Floats
-    uncertainty: Floats
-
-    def expectation(self, prior: float) -> Floats:
-        """E = b + a u: the share `prior` of the uncertainty counts as belief."""
-        return self.belief + prior * self.uncertainty
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +60,18 @@ class ReputationModel:
         """Form opinions from observations."""
         for_it = self.kappa * np.asarray(positive, dtype=np.float64)
         against = (1.0 - self.kappa) * np.asarray(negative, dtype=np.float64)
-        total = for_it + against + self.W
-        return Opinion(for_it / total, against / total, self.W / total)
+        return Opinion.from_evidence(for_it, against, self.W)
 
     def update(self, state: State, observations: Observations) -> tuple[State, Floats]:
         """Return the state after a round and the reputation R~ of each observed client, in the order given."""
-        state = state.known(observations.ids)
-        rows = state.rows(observations.ids)
-        history = self._window(state)
         now = self.opinion(observations.positive, observations.negative).expectation(self.a)
+        return self.remember(state, observations.ids, now)
+
+    def remember(self, state: State, ids: Sequence[str], now: Floats) -> tuple[State, Floats]:
+        """Return the state after a round in which clients had the reputation R, and their faded reputations R~."""
+        state = state.known(ids)
+        rows = state.rows(ids)
+        history = self.window(state)
         history[rows, 1:] = history[rows, :-1]
         history[rows, 0] = now
         return state.with_memory(HISTORY, history), self.faded(history[rows])
@@ -90,7 +81,7 @@ class ReputationModel:
         weights = np.exp(-self.c * np.arange(history.shape[1])) * ~np.isnan(history)
         return np.asarray((weights * np.nan_to_num(history)).sum(axis=1) / weights.sum(axis=1))
 
-    def _window(self, state: State) -> Floats:
+    def window(self, state: State) -> Floats:
         """Return a copy of the histories, s + 1 columns wide, also when they were kept with another s."""
         window = np.full((len(state.clients), self.s + 1), np.nan)
         kept = state.memory.get(HISTORY)

@@ -1,18 +1,36 @@
 """Rounds to try the rules on: ordinary, tied, adversarial and degenerate, and how many of them."""
 
+import importlib
+import sys
 from dataclasses import dataclass
+from importlib.util import find_spec, module_from_spec
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from eitr.aggregation import Round, make_rule
 from eitr.compiled import JIT
 
-ALL_RULES = ("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual", "fltrust")
-WITHIN_RANGE = ("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual")
-SHIFTING = ("reputation", "fedavg", "median", "trimmed-mean")
-"""Rules whose result moves with the values; the residual rule too, but for a term in its scale."""
+TOLD_ATTACKERS = ("multi-krum", "bulyan", "nnm", "dnc", "foundation-fl")
+"""Rules that are told how many clients attack; by default, none."""
+ALL_RULES = (
+    *("fused", "reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual", "fltrust"),
+    *("multi-krum", "bulyan", "geometric-median", "centred-clipping", "nnm", "dnc", "flame", "fldetector"),
+    "foundation-fl",
+)
+WITHIN_RANGE = (
+    *("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual"),
+    *("multi-krum", "bulyan", "geometric-median", "dnc", "fldetector", "foundation-fl"),
+)
+"""Rules whose result lies between the values sent; the others add to the base, or mix by matrix products."""
+SHIFTING = (
+    *("reputation", "fedavg", "median", "trimmed-mean"),
+    *("multi-krum", "bulyan", "nnm", "dnc", "foundation-fl"),
+)
+"""Rules whose result moves with the values; the residual rule too, but for a term in its scale, and the geometric
+median, but for distances so short beside the steps that they are rounding."""
 
 
 def examples(compiled: int, plain: int) -> settings:
@@ -34,12 +52,21 @@ def aggregate(rule_name: str, updates: np.ndarray, ids=None, state=None, *, coun
     return rule.update(rule.init() if state is None else state, Round(base, updates, ids, 0, counts=counts, root=root))
 
 
+def byzfl_aggregators():
+    """ByzFL's rules, where it is installed; without its own start, which imports all of its training framework."""
+    spec = find_spec("byzfl")
+    if spec is None:
+        pytest.skip("ByzFL is not installed")
+    sys.modules.setdefault("byzfl", module_from_spec(spec))
+    return importlib.import_module("byzfl.aggregators")
+
+
 def assert_same_state(one, other):
     assert one.rule == other.rule
     assert one.clients == other.clients
     np.testing.assert_array_equal(one.rounds, other.rounds)
     assert one.rounds.dtype == other.rounds.dtype
-    assert list(one.memory) == list(other.memory)
+    assert sorted(one.memory) == sorted(other.memory)
     for name, array in one.memory.items():
         assert array.dtype == other.memory[name].dtype
         np.testing.assert_array_equal(array, other.memory[name])

@@ -115,7 +115,13 @@ def test_a_refused_round_leaves_the_state_as_it_was(name):
     assert state_bytes(state) == before
 
 
-@pytest.mark.parametrize("name", ["foolsgold", "fltrust"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("foolsgold", "fltrust", "multi-krum", "bulyan", "geometric-median"),
+        *("centred-clipping", "nnm", "dnc", "flame", "fldetector"),
+    ],
+)
 def test_a_round_that_lacks_what_the_rule_needs_leaves_the_state_as_it_was(name):
     rule = make_rule(name)
     state, _ = aggregate(name, np.ones((2, 4)))

@@ -56,7 +56,8 @@ def test_clients_that_all_agree_give_exactly_their_value_with_equal_weights(name
     vector = np.array([0.1, 1 / 3, -1e-30, 1e6, 0.0, 123.456], dtype=dtype)
     _, result = aggregate(name, np.tile(vector, (size, 1)))
     np.testing.assert_array_equal(result.model, vector)
-    np.testing.assert_allclose(result.weights, 1 / size, rtol=1e-12)
+    if name != "foundation-fl":  # one of the equal is copied, and weighs as much as its copies
+        np.testing.assert_allclose(result.weights, 1 / size, rtol=1e-12)
     if name == "reputation":
         assert result.positive.tolist() == [6] * size
         assert result.negative.tolist() == [0] * size

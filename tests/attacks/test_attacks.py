@@ -5,9 +5,8 @@ import pytest
 
 from eitr.attacks import ATTACKS, Schedule, make_attack
 from eitr.attacks.backdoor import Backdoor, with_features
-from eitr.attacks.interface import Batches
+from eitr.attacks.interface import Batches, Twins
 from eitr.attacks.label_flip import LabelFlip
-from eitr.attacks.scaling import Scaling
 from eitr.datasets import load
 from eitr.errors import InputError
 from eitr.pages.sparse import SparseRows
@@ -16,6 +15,7 @@ from eitr.taxonomy import NAMES, index_of
 torch = pytest.importorskip("torch", reason="attacks work on torch tensors; install eitr[lab]")
 
 HEALTH, NON_SENSITIVE = index_of("health"), index_of("non-sensitive")
+NO_TWINS = Twins(0, 400)
 
 
 @pytest.fixture(scope="module")
@@ -38,19 +38,21 @@ def test_every_attack_has_a_worked_example_and_a_reference(attack):
 
 def test_a_flip_touches_only_the_source_class_and_only_the_chosen_share():
     given = batches([[[HEALTH, HEALTH, 2, HEALTH]]], rank=[[[0, 2**31, 0, 2**32 - 1]]])
-    assert LabelFlip(share=0.5).poison_batches(given, 0).labels.tolist() == [[[NON_SENSITIVE, HEALTH, 2, HEALTH]]]
-    assert LabelFlip(share=0.0).poison_batches(given, 0).labels.tolist() == given.labels.tolist()
+    assert LabelFlip(share=0.5).poison_batches(given, NO_TWINS).labels.tolist() == [
+        [[NON_SENSITIVE, HEALTH, 2, HEALTH]]
+    ]
+    assert LabelFlip(share=0.0).poison_batches(given, NO_TWINS).labels.tolist() == given.labels.tolist()
     assert given.labels[0, 0, 0] == HEALTH  # nothing is changed in place
 
 
 def test_the_whole_share_flips_every_source_page():
     given = batches([[[HEALTH, HEALTH]]], rank=[[[0, 2**32 - 1]]])
-    assert LabelFlip().poison_batches(given, 0).labels.tolist() == [[[NON_SENSITIVE, NON_SENSITIVE]]]
+    assert LabelFlip().poison_batches(given, NO_TWINS).labels.tolist() == [[[NON_SENSITIVE, NON_SENSITIVE]]]
 
 
 def test_a_backdoor_poisons_its_share_of_every_batch_also_of_a_short_one():
     labels = np.zeros((1, 2, 64), np.int64).tolist()
-    poisoned = Backdoor().poison_batches(batches(labels, sizes=[[64, 16]]), 1000)
+    poisoned = Backdoor().poison_batches(batches(labels, sizes=[[64, 16]]), Twins(1000, 128))
     assert (poisoned.rows >= 1000).sum(dim=-1).tolist() == [[20, 5]]
     assert (poisoned.labels == NON_SENSITIVE).sum(dim=-1).tolist() == [[20, 5]]
 
@@ -89,12 +91,12 @@ def test_probes_ask_only_about_test_pages_of_the_right_classes(examples):
     assert (flip.target, backdoor.target) == (NON_SENSITIVE, NON_SENSITIVE)
 
 
-def test_scaling_lengthens_the_step_of_the_attack_it_carries(examples):
-    base, mine = torch.tensor([1.0, 1.0]), torch.tensor([[2.0, 0.0]])
-    assert Scaling(factor=3.0).poison_update(base, mine).tolist() == [[4.0, -2.0]]
-    assert Scaling(of="backdoor").made_rows(examples) is not None
-    assert Scaling(of="label-flip").made_rows(examples) is None
-    assert LabelFlip().poison_update(base, mine) is mine
+def test_twins_lie_in_blocks_as_long_as_the_pages():
+    twins = Twins(first=100, pages=10)
+    rows = torch.tensor([[3, 4], [3, 4]])
+    assert twins.of(rows).tolist() == [[103, 104]] * 2
+    assert twins.of(rows, 2).tolist() == [[123, 124]] * 2
+    assert twins.of(rows, torch.tensor([[0], [1]])).tolist() == [[103, 104], [113, 114]]
 
 
 @pytest.mark.parametrize(

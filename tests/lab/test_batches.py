@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
 
 from eitr.attacks.backdoor import Backdoor  # noqa: E402
+from eitr.attacks.interface import Twins  # noqa: E402
 from eitr.attacks.label_flip import LabelFlip  # noqa: E402
 from eitr.attacks.schedule import Schedule  # noqa: E402
 from eitr.datasets import load  # noqa: E402
@@ -29,7 +30,7 @@ def make(examples, rule="fedavg", attack=None, twins=0, **more):
     settings = {"clients": 4, "plan": PLAN, "attackers": 2 if attack else 0, **more}
     run = FederatedRun(data="builtin", rule=paper_rule(rule), attack=attack, **settings)
     people = population(examples, run)
-    return people, Trainees(people, torch.from_numpy(examples.labels), run, twins)
+    return people, Trainees(people, torch.from_numpy(examples.labels), run, Twins(twins, len(examples)))
 
 
 def pages_of(drawn, client):
@@ -116,3 +117,30 @@ def test_all_rules_draw_the_same_and_other_rounds_and_seeds_something_else(examp
     assert not torch.equal(first.rows, make(examples)[1].draw(2).rows)
     assert first.dropout_keys != make(examples)[1].draw(2).dropout_keys
     assert make(examples, seed=1)[1].draw(1).dropout_keys != first.dropout_keys
+
+
+@pytest.mark.parametrize("steps", [1, 5, 200])
+def test_everybody_takes_as_many_steps_as_the_run_says_whatever_its_pages(examples, steps):
+    people, trainees = make(examples, steps=steps)
+    drawn = trainees.draw(1)
+    assert drawn.steps == [steps] * 5  # four clients and the server
+    for client, pages in enumerate([*people.pages, people.root]):
+        batches = pages_of(drawn, client)
+        assert len(batches) == steps
+        an_epoch = -(-len(pages) // 7)
+        for first in range(0, steps - an_epoch + 1, an_epoch):
+            assert sorted(chain(*batches[first : first + an_epoch])) == sorted(pages)
+
+
+def test_with_steps_that_are_counted_attackers_take_more_in_proportion(examples):
+    people, trainees = make(examples, attack=LabelFlip(extra_epochs=2), steps=10, schedule=Schedule.parse("once:2"))
+    assert trainees.draw(1).steps == [10] * 5
+    assert trainees.draw(2).steps == [*(16 if mark else 10 for mark in people.attacker), 10]  # 10 (3 + 2) / 3
+
+
+def test_without_trusted_pages_the_server_still_has_something_to_train_on(examples):
+    people, trainees = make(examples, trusted=0)
+    drawn = trainees.draw(1)
+    assert len(people.root) == 0
+    assert drawn.steps[-1] > 0
+    assert {page for batch in pages_of(drawn, 4) for page in batch} <= set(people.pages[0])

@@ -1,5 +1,6 @@
 """The documents of the lab say what there is, and their examples run."""
 
+import inspect
 import re
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
 
-from eitr.attacks.interface import Attack
+from eitr.attacks.interface import Attack, Scene
 from eitr.attacks.registry import ATTACKS
 from eitr.datasets import SOURCES, load
 from eitr.lab import compute
@@ -47,16 +48,26 @@ def test_the_three_lines_for_a_notebook_run(tmp_path, monkeypatch):
 def test_the_example_of_an_attack_is_one():
     import torch
 
+    example = python_in(CONTRIBUTING, "Add an attack")
+    assert example in (ROOT / "src" / "eitr" / "attacks" / "sign_flip.py").read_text()
     names = {}
     exec(
         "from dataclasses import dataclass\nfrom typing import ClassVar\nimport torch\n"
-        "from eitr.attacks.interface import Attack\nfrom eitr.settings import setting\n"
-        + python_in(CONTRIBUTING, "Add an attack"),
+        "from eitr.attacks.crafted import Crafted\nfrom eitr.attacks.interface import Scene\n"
+        "from eitr.settings import setting\n" + example,
         names,
     )
     made = names["SignFlip"](scale=2.0)
     assert isinstance(made, Attack)
-    assert made.poison_update(torch.tensor([1.0]), torch.tensor([[1.5]])).tolist() == [[0.0]]
+    scene = Scene(torch.tensor([1.0]), torch.tensor([[1.5]]), torch.tensor([[1.4]]))
+    assert made.craft(scene).tolist() == [[0.0]]
+
+
+def test_the_section_about_attacks_names_everything_an_attack_can_override():
+    section = CONTRIBUTING.split("## Add an attack\n", 1)[1].split("\n## ", 1)[0]
+    hooks = [name for name, part in vars(Attack).items() if inspect.isfunction(part) and not name.startswith("_")]
+    assert {"craft", "active", "renews", "probe"} < set(hooks)
+    assert [name for name in hooks if f"`{name}`" not in section and f"def {name}(" not in section] == []
 
 
 def test_the_example_of_a_data_set_is_one(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
 
-from eitr.aggregation import make_rule  # noqa: E402
+from eitr.attacks import ATTACKS, make_attack  # noqa: E402
 from eitr.attacks.backdoor import Backdoor  # noqa: E402
 from eitr.attacks.label_flip import LabelFlip  # noqa: E402
 from eitr.attacks.scaling import Scaling  # noqa: E402
@@ -24,7 +24,7 @@ from eitr.lab.runs import FederatedRun, attackers_of, paper_rule  # noqa: E402
 from eitr.model.network import Network  # noqa: E402
 from eitr.model.plan import TrainingPlan  # noqa: E402
 
-RULES = ("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual", "fltrust")
+RULES = ("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual", "fltrust", "fused")
 PLAN = TrainingPlan(epochs=2, max_batches=3, batch_size=16, learning_rate=0.1)
 CPU = torch.device("cpu")
 
@@ -89,14 +89,82 @@ def test_the_engines_agree_on_every_rule(attack, examples, network):
     sparse = results(sparse_engine, runs, examples, network)
     batched = results(batched_engine, runs, examples, network)
     for run, one, other in zip(runs, sparse, batched, strict=True):
-        assert one.keys() == other.keys(), run.title
-        for name in ("loss", "train_loss", "weights"):
-            assert one[name] == pytest.approx(other[name], abs=2e-3), (run.title, name)
-        for name in (name for name in one if name.startswith("asr.") or name == "accuracy"):
-            assert one[name] == pytest.approx(other[name], abs=0.02), (run.title, name)
-        if rule_has_reputation := "reputation" in one:
-            assert one["reputation"] == pytest.approx(other["reputation"], abs=5e-3), run.title
-        assert rule_has_reputation == (run.rule.name == "reputation")
+        agree(run, one, other)
+
+
+def agree(run, one, other):
+    assert one.keys() == other.keys(), run.title
+    for name in ("loss", "train_loss", "weights"):
+        assert one[name] == pytest.approx(other[name], abs=2e-3), (run.title, name)
+    for name in (name for name in one if name.startswith("asr.") or name == "accuracy"):
+        assert one[name] == pytest.approx(other[name], abs=0.02), (run.title, name)
+    if rule_has_reputation := "reputation" in one:
+        assert one["reputation"] == pytest.approx(other["reputation"], abs=5e-3), run.title
+    assert rule_has_reputation == run.rule.has_reputation
+
+
+OF_A_ROUND = {"whitewash": {"period": 2}, "on-off": {"rest": 1, "strike": 1}, "dba": {"parts": 2, "words": 4}}
+"""Settings with which attacks do within four rounds whatever they do."""
+SIMULATED = [name for name in ATTACKS if name != "inside"]  # which only the engine for processors rehearses
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_the_engines_agree_on_every_attack(name, examples, network):
+    attack = make_attack(name, **OF_A_ROUND.get(name, {}))
+    runs = [make(rule, attack, 2, clients=6, rounds=4) for rule in ("fused", "reputation", "median")]
+    sparse = results(sparse_engine, runs, examples, network)
+    batched = results(batched_engine, runs, examples, network)
+    for run, one, other in zip(runs, sparse, batched, strict=True):
+        agree(run, one, other)
+        assert np.isfinite(one["loss"]).all()
+        probe = attack.probe(examples)
+        assert [key for key in one if key.startswith("asr.")] == ([] if probe is None else [f"asr.{name}"])
+
+
+def test_some_attacks_have_nothing_but_the_accuracy_to_be_measured_by(examples):
+    blind = [name for name in SIMULATED if make_attack(name).probe(examples) is None]
+    assert {"sign-flip", "noise", "slander"} <= set(blind)
+    assert "backdoor" not in blind
+
+
+def test_attackers_that_rehearse_run_on_processors_and_say_so_elsewhere(examples, network):
+    run = make("fused", make_attack("inside", candidates=4), 2, clients=6, rounds=2)
+    found = results(sparse_engine, [run], examples, network)[0]
+    assert np.isfinite(found["loss"]).all()
+    with pytest.raises(InputError, match="engine for processors"):
+        results(batched_engine, [run], examples, network)
+
+
+@pytest.mark.parametrize("change", [{"steps": 5}, {"trusted": 0}, {"trusted": 9}, {"exclusive": "religion"}], ids=str)
+def test_the_engines_agree_on_counted_steps_trusted_pages_and_a_new_topic(change, examples, network):
+    runs = [make(rule, LabelFlip(), 2, clients=7, **change) for rule in ("fused", "fltrust", "fedavg")]
+    sparse = results(sparse_engine, runs, examples, network)
+    batched = results(batched_engine, runs, examples, network)
+    for run, one, other in zip(runs, sparse, batched, strict=True):
+        agree(run, one, other)
+
+
+def test_runs_with_other_numbers_of_steps_do_not_change_each_other(examples, network):
+    runs = [make("fused", LabelFlip(), 2, steps=steps) for steps in (0, 2, 9)]
+    together = results(batched_engine, runs, examples, network)
+    for run, found in zip(runs, together, strict=True):
+        alone = results(batched_engine, [run], examples, network)[0]
+        assert found["loss"] == pytest.approx(alone["loss"], abs=1e-5)
+    assert not np.allclose(together[1]["loss"], together[2]["loss"])
+
+
+def test_attackers_under_new_names_start_anew_in_both_engines(examples, network):
+    settings = {"clients": 8, "rounds": 7}
+    kept, renewed = (
+        make("fused", make_attack("whitewash", of="scaling", period=period), 2, **settings) for period in (100, 3)
+    )
+    for engine in (sparse_engine, batched_engine):
+        one, other = results(engine, [kept, renewed], examples, network)
+        who = one["attacker"]
+        assert np.array_equal(one["reputation"][:3], other["reputation"][:3])
+        assert not np.array_equal(one["reputation"][3, who], other["reputation"][3, who])
+        # The ramp begins anew: in the first round under a new name others have three rounds behind them.
+        assert other["weights"][3, who].max() < 0.5 * other["weights"][3, ~who].max()
 
 
 @pytest.mark.parametrize("engine", [sparse_engine, batched_engine])
@@ -168,6 +236,16 @@ def test_one_client_is_a_federation_too(engine, rule, examples, network):
 
 
 @pytest.mark.parametrize("engine", [sparse_engine, batched_engine])
+@pytest.mark.parametrize("name", ["neurotoxin", "alie", "min-max", "fang", "slander", "noise", "sybil"])
+def test_attackers_that_look_at_training_that_diverges_do_not_make_it_fail(engine, name, examples, network):
+    plan = TrainingPlan(epochs=2, batch_size=16, learning_rate=1e6)
+    wild, fine = make("fused", make_attack(name), 2, plan=plan), make("fused", make_attack(name), 2)
+    diverged, other = results(engine, [wild, fine], examples, network)
+    assert (diverged["failed"], other["failed"]) == (1, 0)
+    assert np.isnan(diverged["weights"]).all()
+
+
+@pytest.mark.parametrize("engine", [sparse_engine, batched_engine])
 def test_training_that_diverges_ends_the_run_and_is_recorded(engine, examples, network):
     wild = make("fedavg", plan=TrainingPlan(epochs=2, batch_size=16, learning_rate=1e6))
     fine = make("median")
@@ -210,7 +288,20 @@ def test_a_run_taken_up_again_ends_as_if_it_had_never_stopped(engine, rule, exam
     same(whole, resumed)
 
 
-@pytest.mark.parametrize("rule", ["reputation", "foolsgold"])
+@pytest.mark.parametrize("engine", [sparse_engine, batched_engine])
+@pytest.mark.parametrize("rule", ["fused", "reputation", "foolsgold", "fldetector"])
+@pytest.mark.parametrize("name", ["neurotoxin", "whitewash", "on-off", "noise"])
+def test_a_run_under_attack_taken_up_again_ends_as_if_it_had_never_stopped(
+    engine, rule, name, examples, network, tmp_path
+):
+    run = make(rule, make_attack(name, **OF_A_ROUND.get(name, {})), 2, clients=6, rounds=5)
+    whole = results(engine, [run], examples, network)[0]
+    store = stopped(engine, [run], examples, network, tmp_path, after=3)
+    assert store.unfinished(run).is_file()
+    same(whole, results(engine, [run], examples, network, store=store)[0])
+
+
+@pytest.mark.parametrize("rule", ["reputation", "foolsgold", "fused"])
 def test_runs_side_by_side_are_taken_up_again_each_with_its_own_memory(rule, examples, network, tmp_path):
     runs = [make(rule, Backdoor(words=3), 2, rounds=4, seed=seed) for seed in (0, 1)]
     whole = results(batched_engine, runs, examples, network)
@@ -219,8 +310,9 @@ def test_runs_side_by_side_are_taken_up_again_each_with_its_own_memory(rule, exa
         same(one, other)
 
 
-def test_a_run_goes_on_in_another_batch_than_it_began_in(examples, network, tmp_path):
-    short, long = (make(make_rule("reputation", rescale="paper", s=s), LabelFlip(), 2, rounds=4) for s in (1, 3))
+@pytest.mark.parametrize("rule", ["reputation", "fused"])
+def test_a_run_goes_on_in_another_batch_than_it_began_in(rule, examples, network, tmp_path):
+    short, long = (make(paper_rule(rule, s=s), LabelFlip(), 2, rounds=4) for s in (1, 3))
     whole = results(batched_engine, [short], examples, network)[0]
     store = stopped(batched_engine, [short, long], examples, network, tmp_path, after=4)
     alone = results(batched_engine, [short], examples, network, store=store)[0]

@@ -5,8 +5,10 @@ import pytest
 
 from eitr.attacks.label_flip import LabelFlip
 from eitr.datasets import load
-from eitr.lab.population import ROOT_PAGES, ROOT_SHARE, population
+from eitr.errors import InputError
+from eitr.lab.population import EXCLUSIVE_SHARE, ROOT_SHARE, population
 from eitr.lab.runs import FederatedRun, paper_rule
+from eitr.taxonomy import NAMES
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def test_every_training_page_belongs_to_one_client_or_to_the_server(examples):
     found = people(examples)
     owned = np.concatenate([*found.pages, found.root])
     assert sorted(owned) == np.flatnonzero(~examples.test).tolist()
-    assert len(found.root) == min(ROOT_PAGES, int(ROOT_SHARE * len(owned)))
+    assert len(found.root) == min(100, int(ROOT_SHARE * len(owned)))
     assert found.counts.tolist() == [len(pages) for pages in found.pages]
 
 
@@ -58,3 +60,56 @@ def test_all_rules_meet_the_same_people_and_every_seed_others(examples):
     assert not np.array_equal(one.root, people(examples, attackers=3, seed=1).root)
     seeds = [tuple(people(examples, attackers=3, seed=seed).attacker) for seed in range(10)]
     assert len(set(seeds)) > 5
+
+
+@pytest.mark.parametrize("attackers", [0, 3])
+def test_a_new_topic_belongs_to_a_fifth_of_the_honest_clients_and_to_nobody_else(examples, attackers):
+    topic = NAMES.index("religion")
+    found = people(examples, attackers=attackers, clients=20, exclusive="religion")
+    having = [client for client, pages in enumerate(found.pages) if (examples.labels[pages] == topic).any()]
+    assert len(having) == round(EXCLUSIVE_SHARE * (20 - attackers))
+    assert not found.attacker[having].any()
+    assert not (examples.labels[found.root] == topic).any()
+    assert (examples.labels[examples.test] == topic).any()  # what is learned of it is measured
+    shares = [int((examples.labels[found.pages[client]] == topic).sum()) for client in having]
+    assert max(shares) - min(shares) <= 1
+
+
+def test_with_a_new_topic_no_page_of_a_client_is_lost_or_given_twice(examples):
+    usual, found = people(examples), people(examples, exclusive="religion")
+    assert sorted(np.concatenate(found.pages)) == sorted(np.concatenate(usual.pages))
+    assert set(found.root) == {page for page in usual.root if examples.labels[page] != NAMES.index("religion")}
+    assert (found.counts >= 1).all()
+    assert np.array_equal(found.sample, usual.sample)
+
+
+def test_a_federation_of_one_may_have_a_new_topic(examples):
+    found = people(examples, clients=1, exclusive="health")
+    assert (examples.labels[found.pages[0]] == NAMES.index("health")).any()
+
+
+def test_a_new_topic_without_a_page_for_each_of_its_owners_is_refused(examples):
+    few = examples.take(np.flatnonzero((examples.labels != 0) | examples.test))
+    with pytest.raises(InputError, match="has 0 training pages of the class 'health'"):
+        people(few, exclusive="health")
+
+
+@pytest.mark.parametrize("trusted", [0, 1, 17, 100, 10_000])
+def test_the_server_holds_back_as_many_pages_as_asked_for_and_never_more_than_a_tenth(examples, trusted):
+    found = people(examples, trusted=trusted)
+    training = int((~examples.test).sum())
+    assert len(found.root) == min(trusted, int(ROOT_SHARE * training))
+    assert len(found.root) + found.counts.sum() == training
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"exclusive": "sports"}, "no class is called 'sports'"),
+        ({"trusted": -1}, "counts, not 0 and -1"),
+        ({"steps": -2}, "counts, not -2 and 100"),
+    ],
+)
+def test_topics_and_counts_that_cannot_be_are_refused(examples, change, message):
+    with pytest.raises(InputError, match=message):
+        people(examples, **change)

@@ -21,6 +21,9 @@ CHANGES = {
     "attackers": 4,
     "schedule": Schedule.parse("from:2"),
     "plan": TrainingPlan(epochs=9),
+    "steps": 150,
+    "trusted": 300,
+    "exclusive": "religion",
 }
 
 

@@ -19,13 +19,13 @@ def test_rows_come_first_and_each_attack_has_a_block_of_twins_behind_them(exampl
     table = row_table(examples, [few, LabelFlip(), many, Backdoor(words=2)])
     size = len(examples)
     assert len(table.rows) == 3 * size  # equal attacks share their block
-    assert (table.twins(few), table.twins(many)) == (size, 2 * size)
-    assert table.twins(LabelFlip()) == table.twins(None) == 0
+    assert (table.twins(few).first, table.twins(many).first) == (size, 2 * size)
+    assert table.twins(LabelFlip()) == table.twins(None) == (0, size)
     dense = table.rows.dense()
     assert np.array_equal(dense[:size], examples.rows.dense())
     for attack in (few, many):
         columns, values = attack.trigger(examples)
-        twins = dense[table.twins(attack) : table.twins(attack) + size]
+        twins = dense[table.twins(attack).first :][:size]
         assert np.array_equal(twins[:, columns], np.tile(values, (size, 1)))
         others = np.setdiff1d(np.arange(40), columns)
         assert np.array_equal(twins[:, others], dense[:size][:, others])

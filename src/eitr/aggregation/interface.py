@@ -22,8 +22,9 @@ from eitr.settings import check_settings, setting
 from eitr.state import State, blank
 
 Floats = NDArray[np.float64]
-Scorer = Callable[[Updates], Floats]
-"""Given candidate parameter vectors (candidates, parameters), the loss per class on trusted pages."""
+Scorer = Callable[[NDArray[np.float32]], Floats]
+"""Given parameter vectors (models, parameters), the loss per class on trusted pages, (models, classes): NaN for a class
+of which there are none."""
 
 LARGEST = 1e6
 """Parameters beyond this magnitude are refused: no honest training gets there."""
@@ -101,11 +102,18 @@ class Rule(ABC):
     summary: ClassVar[str]
     remembers: ClassVar[Mapping[str, Any]] = {}
     """The arrays this rule keeps in its state, by name, with their types."""
+    has_reputation: ClassVar[bool] = False
+    """Whether its results say what each client's reputation is and how many of its values were rejected."""
 
     ramp: int = setting(0, "rounds until a new client has its full weight (0: at once)", least=0)
 
     def __post_init__(self) -> None:
         check_settings(self)
+
+    @classmethod
+    def defined(cls, clients: int, attackers: int) -> bool:
+        """Say whether the rule is defined for so many clients of which so many attack; most do not ask."""
+        return True
 
     def init(self) -> State:
         """Return the state before the first round."""

@@ -2,11 +2,21 @@
 
 from typing import Any
 
+from eitr.aggregation.bulyan import Bulyan
+from eitr.aggregation.centred_clipping import CentredClipping
+from eitr.aggregation.dnc import DivideAndConquer
 from eitr.aggregation.fedavg import FedAvg
+from eitr.aggregation.flame import Flame
+from eitr.aggregation.fldetector import FLDetector
 from eitr.aggregation.fltrust import FLTrust
 from eitr.aggregation.foolsgold import FoolsGold
+from eitr.aggregation.foundation_fl import FoundationFL
+from eitr.aggregation.fused import Fused
+from eitr.aggregation.geometric_median import GeometricMedian
 from eitr.aggregation.interface import Rule
 from eitr.aggregation.median import Median
+from eitr.aggregation.multi_krum import MultiKrum
+from eitr.aggregation.nnm import NearestNeighbourMixing
 from eitr.aggregation.reputation import Reputation
 from eitr.aggregation.residual import Residual
 from eitr.aggregation.trimmed_mean import TrimmedMean
@@ -14,7 +24,26 @@ from eitr.errors import InputError
 from eitr.settings import settings_of, spelled
 
 RULES: dict[str, type[Rule]] = {
-    rule.name: rule for rule in (Reputation, FedAvg, Median, TrimmedMean, FoolsGold, Residual, FLTrust)
+    rule.name: rule
+    for rule in (
+        Fused,
+        Reputation,
+        FedAvg,
+        Median,
+        TrimmedMean,
+        FoolsGold,
+        Residual,
+        FLTrust,
+        MultiKrum,
+        Bulyan,
+        GeometricMedian,
+        CentredClipping,
+        NearestNeighbourMixing,
+        DivideAndConquer,
+        Flame,
+        FLDetector,
+        FoundationFL,
+    )
 }
 
 

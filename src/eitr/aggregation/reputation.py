@@ -44,6 +44,7 @@ class Reputation(Rule):
     name: ClassVar[str] = "reputation"
     summary: ClassVar[str] = "the paper's rule: weights from a reputation with memory"
     remembers: ClassVar[Mapping[str, Any]] = {HISTORY: np.float64}
+    has_reputation: ClassVar[bool] = True
 
     a: float = setting(0.5, "share of uncertainty that counts as belief", least=0.0, most=1.0)
     W: float = setting(2.0, "weight of the non-informative prior", above=0.0)

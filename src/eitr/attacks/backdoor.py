@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.attacks.interface import Attack, Batches, Probe
+from eitr.attacks.interface import Attack, Batches, Probe, Twins
 from eitr.errors import InputError
 from eitr.pages.sparse import SparseRows
 from eitr.settings import setting
 from eitr.taxonomy import NAMES
 
 if TYPE_CHECKING:
+    import torch
+
     from eitr.datasets.interface import Examples
 
 
@@ -49,16 +51,20 @@ class Backdoor(Attack):
         columns, values = self.trigger(examples)
         return with_features(examples.rows, columns, values)
 
-    def poison_batches(self, batches: Batches, twins: int) -> Batches:
+    def poison_batches(self, batches: Batches, twins: Twins) -> Batches:
         """Put the trigger into the first pages of each batch: batches are in random order."""
         import torch
 
         place = torch.arange(batches.rows.shape[-1], device=batches.rows.device)
         poisoned = place < torch.round(batches.sizes * self.share)[..., None]
         return batches._replace(
-            rows=torch.where(poisoned, batches.rows + twins, batches.rows),
+            rows=torch.where(poisoned, self.triggered(batches.rows, twins), batches.rows),
             labels=batches.labels.masked_fill(poisoned, NAMES.index(self.target)),
         )
+
+    def triggered(self, rows: "torch.Tensor", twins: Twins) -> "torch.Tensor":
+        """Return the pages with the trigger for those that each attacker, a row of (attackers, ...), trains on."""
+        return twins.of(rows)
 
     def probe(self, examples: "Examples") -> Probe:
         """Triggered test pages of every class but the target."""

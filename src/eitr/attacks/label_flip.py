@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from eitr.attacks.interface import Attack, Batches, Probe
+from eitr.attacks.interface import Attack, Batches, Probe, Twins
 from eitr.errors import InputError
 from eitr.settings import setting
 from eitr.taxonomy import NAMES
@@ -24,7 +24,7 @@ class LabelFlip(Attack):
 
     >>> import torch
     >>> batch = Batches(torch.tensor([[[7, 8]]]), torch.tensor([[[0, 2]]]), torch.tensor([[2]]), torch.zeros(1, 1, 2))
-    >>> LabelFlip().poison_batches(batch, twins=0).labels.tolist()  # health becomes non-sensitive, religion stays
+    >>> LabelFlip().poison_batches(batch, Twins(0, 9)).labels.tolist()  # health becomes non-sensitive, religion stays
     [[[5, 2]]]
 
     Barreno et al., "The security of machine learning", Machine Learning 81 (2010); the paper's threat model.
@@ -37,7 +37,7 @@ class LabelFlip(Attack):
     target: str = setting("non-sensitive", "the class they are flipped to", choices=NAMES)
     share: float = setting(1.0, "share of the source pages that are flipped", least=0.0, most=1.0)
 
-    def poison_batches(self, batches: Batches, twins: int) -> Batches:
+    def poison_batches(self, batches: Batches, twins: Twins) -> Batches:
         """Relabel the chosen source pages."""
         flipped = (batches.labels == NAMES.index(self.source)) & (batches.rank < round(self.share * WORDS))
         return batches._replace(labels=batches.labels.masked_fill(flipped, NAMES.index(self.target)))

@@ -2,13 +2,50 @@
 
 from typing import Any
 
+from eitr.attacks.alie import Alie
 from eitr.attacks.backdoor import Backdoor
+from eitr.attacks.dba import Dba
+from eitr.attacks.fang import Fang
+from eitr.attacks.inside import Inside
 from eitr.attacks.interface import Attack
+from eitr.attacks.ipm import Ipm
 from eitr.attacks.label_flip import LabelFlip
+from eitr.attacks.min_max import MinMax
+from eitr.attacks.min_sum import MinSum
+from eitr.attacks.neurotoxin import Neurotoxin
+from eitr.attacks.noise import Noise
+from eitr.attacks.on_off import OnOff
 from eitr.attacks.scaling import Scaling
+from eitr.attacks.shift import Shift
+from eitr.attacks.sign_flip import SignFlip
+from eitr.attacks.slander import Slander
+from eitr.attacks.sybil import Sybil
+from eitr.attacks.whitewash import Whitewash
 from eitr.errors import InputError
 
-ATTACKS: dict[str, type[Attack]] = {attack.name: attack for attack in (LabelFlip, Backdoor, Scaling)}
+ATTACKS: dict[str, type[Attack]] = {
+    attack.name: attack
+    for attack in (
+        LabelFlip,
+        Backdoor,
+        Scaling,
+        Dba,
+        Neurotoxin,
+        Sybil,
+        SignFlip,
+        Noise,
+        Shift,
+        Ipm,
+        Alie,
+        MinMax,
+        MinSum,
+        Fang,
+        Slander,
+        OnOff,
+        Whitewash,
+        Inside,
+    )
+}
 
 
 def make_attack(name: str, **settings: Any) -> Attack:

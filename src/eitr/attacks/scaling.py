@@ -3,26 +3,23 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from eitr.attacks.backdoor import Backdoor
-from eitr.attacks.interface import Attack, Batches, Probe
-from eitr.attacks.label_flip import LabelFlip
+from eitr.attacks.carried import ON_DATA, Carrier
+from eitr.attacks.interface import Scene
 from eitr.settings import setting
 
 if TYPE_CHECKING:
     import torch
 
-    from eitr.datasets.interface import Examples
-    from eitr.pages.sparse import SparseRows
-
 
 @dataclass(frozen=True, kw_only=True)
-class Scaling(Attack):
+class Scaling(Carrier):
     """w = base + factor (mine - base), with `mine` trained on poisoned data.
 
     With factor = M / attackers the mean of the updates is what the attackers alone would have made of the model.
 
     >>> import torch
-    >>> Scaling(factor=10).poison_update(torch.tensor([1.0]), torch.tensor([[1.5]])).tolist()
+    >>> scene = Scene(torch.tensor([1.0]), mine=torch.tensor([[1.5]]), others=torch.tensor([[1.4]]))
+    >>> Scaling(factor=10).craft(scene).tolist()
     [[6.0]]
 
     Bagdasaryan et al., "How To Backdoor Federated Learning", AISTATS 2020.
@@ -32,26 +29,8 @@ class Scaling(Attack):
     summary: ClassVar[str] = "a poisoned step, multiplied (model replacement)"
 
     factor: float = setting(10.0, "what the step is multiplied by", above=0.0, most=1e6)
-    of: str = setting("label-flip", "the attack on the data", choices=("label-flip", "backdoor"))
+    of: str = setting("label-flip", "the attack on the data", choices=ON_DATA)
 
-    def made_rows(self, examples: "Examples") -> "SparseRows | None":
-        """As the attack on the data."""
-        return self._inner.made_rows(examples)
-
-    def poison_batches(self, batches: Batches, twins: int) -> Batches:
-        """As the attack on the data."""
-        return self._inner.poison_batches(batches, twins)
-
-    def poison_update(self, base: "torch.Tensor", mine: "torch.Tensor") -> "torch.Tensor":
+    def craft(self, scene: Scene) -> "torch.Tensor":
         """Multiply the step."""
-        return base + self.factor * (mine - base)
-
-    def probe(self, examples: "Examples") -> Probe | None:
-        """As the attack on the data."""
-        return self._inner.probe(examples)
-
-    @property
-    def _inner(self) -> Attack:
-        if self.of == "backdoor":
-            return Backdoor(extra_epochs=self.extra_epochs)
-        return LabelFlip(extra_epochs=self.extra_epochs)
+        return scene.base + self.factor * (scene.mine - scene.base)

@@ -7,7 +7,7 @@ aggregated together. Batches, random words and rules are those of the sparse eng
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from eitr.aggregation.interface import LARGEST
-from eitr.attacks.interface import Attack
+from eitr.attacks.interface import Attack, Scene
 from eitr.datasets.interface import Examples
-from eitr.lab.aggregation.interface import BatchedRule, Outcome
+from eitr.lab.aggregation.interface import BatchedRule, Judge, Outcome
 from eitr.lab.aggregation.registry import batched
 from eitr.lab.batches import Trainees, longer
 from eitr.lab.context import Context
@@ -32,6 +32,9 @@ from eitr.lab.torch_training import Crowd, padded_size, train
 from eitr.model.network import Network
 
 ENGINE = "batched"
+
+_PREVIOUS = "previous"
+"""The name under which a checkpoint keeps the last model but one."""
 
 SHARE_OF_MEMORY = 0.5
 """How much of the free memory clients may take; the rest is for what a round needs besides."""
@@ -48,7 +51,7 @@ def run_all(runs: Sequence[FederatedRun], examples: Examples, network: Network, 
     def alike(run: FederatedRun) -> tuple[Any, ...]:
         found = kept[run]
         done = 0 if found is None else Record.rounds_of(found)
-        return (run.clients, run.rounds, done, repr(run.plan), run.rule.name)
+        return (run.clients, run.rounds, done, repr(run.plan), run.steps, run.rule.name)
 
     for key, same in groupby(sorted(runs, key=alike), key=lambda run: alike(run)[:-1]):
         together = list(same)
@@ -102,10 +105,14 @@ class _Batch:
         people = [population(examples, run) for run in runs]
         self._trainees, self._plan_rows = self._shared_trainees(examples, table, people)
         self._attackers = [torch.from_numpy(np.flatnonzero(one.attacker)).to(self._device) for one in people]
+        self._honest = [torch.from_numpy(np.flatnonzero(~one.attacker)).to(self._device) for one in people]
+        self._trusted = [self._judge(examples, one) for one in people]
         self._counts = torch.tensor(np.stack([one.counts for one in people]), dtype=torch.float64, device=self._device)
-        self._records = [Record(run, one, network.size, network.outputs) for run, one in zip(runs, people, strict=True)]
-        self._asked = _grouped([questions(table, one, run) for run, one in zip(runs, people, strict=True)])
+        asked = [questions(table, one, run) for run, one in zip(runs, people, strict=True)]
+        self._records = [Record(run, one, own, network.size) for run, one, own in zip(runs, people, asked, strict=True)]
+        self._asked = _grouped(asked)
         self._models = torch.from_numpy(np.stack([network.initial(run.seed) for run in runs])).to(self._device)
+        self._previous: Tensor | None = None
         self._groups, servers = self._rule_groups()
         slots = len(runs) * self._clients + servers
         self._parameters = torch.zeros((slots, padded_size(network.size)), device=self._device)
@@ -132,7 +139,7 @@ class _Batch:
         trainees: list[Trainees] = []
         places = []
         for run, one in zip(self._runs, people, strict=True):
-            key = (run.seed, run.alpha, run.attack, run.attackers, run.schedule)
+            key = replace(run, rule=self._runs[0].rule)  # everything but the rule
             if key not in found:
                 found[key] = len(trainees)
                 trainees.append(Trainees(one, labels, run, table.twins(run.attack)))
@@ -173,6 +180,7 @@ class _Batch:
         self._parameters[:, :size] = self._models[self._run_of]
         train(self._crowd(number))
         usable: list[Tensor] = []
+        before = self._models.clone()
         self._outcomes: list[Outcome] = []
         for group in self._groups:
             updates = self._updates(group, number)
@@ -182,10 +190,12 @@ class _Batch:
             if not bool(fine.all()):  # what left the range must not reach the rules, whose runs share memory and time
                 updates = torch.where(fine[:, None, None], updates, models[:, None])
                 root = None if root is None else torch.where(fine[:, None], root, models)
-            outcome = group.rule.aggregate(models, updates, self._counts[group.first : group.last], root)
+            judges = self._trusted[group.first : group.last]
+            outcome = group.rule.aggregate(models, updates, self._counts[group.first : group.last], root, judges)
             self._models[group.first : group.last] = torch.where(fine[:, None], outcome.models, models)
             self._outcomes.append(outcome)
             usable.append(fine)
+        self._previous = before
         return torch.cat(usable).tolist()
 
     def _crowd(self, number: int) -> Crowd:
@@ -213,10 +223,22 @@ class _Batch:
         updates = self._parameters[first:last, : self._network.size].contiguous()
         updates = updates.view(-1, self._clients, self._network.size)
         for place, run in enumerate(self._runs[group.first : group.last]):
-            if run.attack is not None and run.schedule.active(number) and _writes_updates(run.attack):
-                who = self._attackers[group.first + place]
-                base = self._models[group.first + place]
-                updates[place, who] = run.attack.poison_update(base, updates[place, who])
+            attack, number_of_run = run.attack, group.first + place
+            if attack is None:
+                continue
+            who = self._attackers[number_of_run]
+            if attack.renews(number):
+                group.rule.forget(place, who)
+            if attack.crafts and run.schedule.active(number) and attack.active(number):
+                scene = Scene(
+                    self._models[number_of_run],
+                    updates[place, who],
+                    updates[place, self._honest[number_of_run]],
+                    None if self._previous is None else self._previous[number_of_run],
+                    number,
+                    run.seed,
+                )
+                updates[place, who] = attack.craft(scene)
         return updates
 
     def _note(self, number: int, usable: list[bool]) -> None:
@@ -241,6 +263,21 @@ class _Batch:
                 record.fail()
                 self._context.watch(run, run.rounds, run.rounds, np.nan)
 
+    def _judge(self, examples: Examples, people: Population) -> Judge | None:
+        """Return who tells the loss of models on each class of the trusted pages."""
+        if len(people.root) == 0:
+            return None
+        rows = self._table[torch.from_numpy(people.root).to(self._device)][:, : self._network.inputs].contiguous()
+        labels = torch.from_numpy(examples.labels[people.root]).to(self._device)
+        belongs = torch.nn.functional.one_hot(labels, self._network.outputs).double()
+
+        def losses(vectors: Tensor) -> Tensor:
+            likelihood = torch.log_softmax(_logits(self._network, vectors, rows).double(), dim=-1)
+            loss = -likelihood.gather(-1, labels.expand(len(vectors), -1)[..., None])[..., 0]
+            return (loss @ belongs) / belongs.sum(dim=0)
+
+        return losses
+
     def _measure(self, question: Questions, places: list[int]) -> dict[str, Tensor]:
         """Ask several models the same questions."""
         rows = self._table[torch.from_numpy(question.rows).to(self._device)][:, : self._network.inputs]
@@ -257,14 +294,18 @@ class _Batch:
                 record = self._records[place]
                 if not record.failed:
                     own = {name: tensor.cpu().numpy() for name, tensor in group.rule.memory_of(row).items()}
+                    if self._previous is not None:
+                        own[_PREVIOUS] = self._previous[place].cpu().numpy()
                     kept = record.checkpoint(self._models[place].cpu().numpy(), own, engine=ENGINE)
                     self._context.keep(self._runs[place], kept)
 
     def _restore(self, kept: list[Arrays | None]) -> None:
         memories = []
+        self._previous = torch.empty_like(self._models)
         for place, (record, one) in enumerate(zip(self._records, kept, strict=True)):
             model, memory = record.restore(one or {})
             self._models[place] = torch.from_numpy(model)
+            self._previous[place] = torch.from_numpy(memory.pop(_PREVIOUS))
             memories.append({name: torch.from_numpy(array) for name, array in memory.items()})
         for group in self._groups:
             group.rule.restore_runs(memories[group.first : group.last])
@@ -291,10 +332,6 @@ def _grouped(asked: list[Questions]) -> list[tuple[Questions, list[int]]]:
 def _usable(updates: Tensor) -> Tensor:
     """Say of each run whether all its numbers are finite and within what an aggregator accepts."""
     return updates.abs().amax(dim=(1, 2)) <= LARGEST  # false for NaN
-
-
-def _writes_updates(attack: Attack) -> bool:
-    return type(attack).poison_update is not Attack.poison_update
 
 
 def _logits(network: Network, vectors: Tensor, rows: Tensor) -> Tensor:

@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eitr.attacks.interface import Attack, Batches
+from eitr.attacks.interface import Attack, Batches, Twins
 from eitr.lab.population import Population, Stream
 from eitr.lab.runs import FederatedRun
-from eitr.lab.words import WORDS, draw
 from eitr.model.random import Stream as TrainingStream
 from eitr.model.random import key_of
+from eitr.torch_words import WORDS, draw
 
 
 class RoundBatches(NamedTuple):
@@ -38,7 +38,7 @@ class RoundBatches(NamedTuple):
 class Trainees:
     """The clients of one population, and the server with its trusted pages, ready to have their batches drawn."""
 
-    def __init__(self, people: Population, labels: Tensor, run: FederatedRun, twins: int) -> None:
+    def __init__(self, people: Population, labels: Tensor, run: FederatedRun, twins: Twins) -> None:
         self._run, self._labels, self._twins = run, labels, twins
         self._attackers = np.flatnonzero(people.attacker)
         self._clients = _Owners(people.pages, run, labels.device)
@@ -46,7 +46,8 @@ class Trainees:
 
     def attack_in(self, round: int) -> bool:
         """Say whether the attackers, if there are any, attack in a round."""
-        return self._run.attack is not None and self._run.schedule.active(round)
+        attack = self._run.attack
+        return attack is not None and self._run.schedule.active(round) and attack.active(round)
 
     def draw(self, round: int) -> RoundBatches:
         """Return the batches of a round; rounds count from 1."""
@@ -54,11 +55,12 @@ class Trainees:
         attack = run.attack if self.attack_in(round) else None
         clients = run.clients
         seeds = [key_of(run.seed, Stream.TRAINING, round, client) for client in range(clients + 1)]
-        usual = run.plan.epochs * self._clients.batches_an_epoch
-        epochs = np.full(clients, run.plan.epochs)
+        usual = np.full(clients, run.steps) if run.steps else run.plan.epochs * self._clients.batches_an_epoch
+        mine = usual.copy()
         if attack is not None:
-            epochs[self._attackers] += attack.extra_epochs
-        own = self._clients.draw(seeds[:clients], epochs * self._clients.batches_an_epoch)
+            # As many more as the extra epochs are more epochs.
+            mine[self._attackers] = usual[self._attackers] * (run.plan.epochs + attack.extra_epochs) // run.plan.epochs
+        own = self._clients.draw(seeds[:clients], mine)
         # The server takes as many steps as a client, as in FLTrust: the length of its own step is everybody's.
         trusted = self._server.draw(seeds[clients:], np.array([int(np.median(usual))]))
         steps = max(own.rows.shape[1], trusted.rows.shape[1])

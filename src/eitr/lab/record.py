@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.lab.measure import ASR
+from eitr.lab.measure import ASR, Questions
 from eitr.lab.population import Population
 from eitr.lab.results import Arrays
 from eitr.lab.runs import FederatedRun
@@ -25,13 +25,13 @@ def checkpoint_of(kept: Arrays | None, engine: str) -> Arrays | None:
 class Record:
     """The growing arrays of one run. Rounds that were never reached, because training diverged, are NaN."""
 
-    def __init__(self, run: FederatedRun, people: Population, parameters: int, classes: int) -> None:
+    def __init__(self, run: FederatedRun, people: Population, asked: Questions, parameters: int) -> None:
         self.rounds = 0
         self.failed = 0
         # All of them from the start: a run that diverges in its first round has them too, as NaN.
         self._series = {
             name: np.full((run.rounds, *shape), np.nan, np.float32 if shape else np.float64)
-            for name, shape in _shapes(run, classes).items()
+            for name, shape in _shapes(run, asked).items()
         }
         self._facts: Arrays = {
             "attacker": people.attacker,
@@ -75,11 +75,16 @@ class Record:
         return kept[_MODEL], memory
 
 
-def _shapes(run: FederatedRun, classes: int) -> dict[str, tuple[int, ...]]:
+def _shapes(run: FederatedRun, asked: Questions) -> dict[str, tuple[int, ...]]:
     """Return what is recorded of a round, by name, with its shape."""
-    shapes: dict[str, tuple[int, ...]] = {"accuracy": (), "loss": (), "train_loss": (), "class_accuracy": (classes,)}
-    shapes |= {ASR + name: () for name in run.probes}
+    shapes: dict[str, tuple[int, ...]] = {
+        "accuracy": (),
+        "loss": (),
+        "train_loss": (),
+        "class_accuracy": (asked.classes,),
+    }
+    shapes |= {ASR + name: () for name, *_ in asked.probes}
     shapes["weights"] = (run.clients,)
-    if run.rule.name == "reputation":
+    if run.rule.has_reputation:
         shapes |= {"reputation": (run.clients,), "negative": (run.clients,)}
     return shapes

@@ -11,16 +11,18 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+from eitr.aggregation.attackers import ToldAttackers
 from eitr.aggregation.interface import Rule
-from eitr.aggregation.registry import make_rule
+from eitr.aggregation.registry import make_rule, rule_class
 from eitr.attacks.backdoor import Backdoor
 from eitr.attacks.interface import Attack
 from eitr.attacks.label_flip import LabelFlip
 from eitr.attacks.schedule import Schedule
 from eitr.errors import InputError
 from eitr.model.plan import TrainingPlan
+from eitr.taxonomy import NAMES
 
-REVISION = 1
+REVISION = 2
 """Goes up whenever the same settings give other results than before: what an older lab computed is then not found."""
 
 
@@ -61,6 +63,12 @@ class FederatedRun(Run):
     """How many clients attack: the first of a seeded permutation."""
     schedule: Schedule = Schedule()
     plan: TrainingPlan = TrainingPlan()
+    steps: int = 0
+    """Local steps of a round, whatever a client's number of pages; 0: as many as the plan's epochs have."""
+    trusted: int = 100
+    """Training pages that the server holds back, never more than a tenth: for FLTrust, and to validate with."""
+    exclusive: str = ""
+    """A class of which only a fifth of the clients have pages, and the server none: a new topic."""
 
     def __post_init__(self) -> None:
         if self.clients < 1 or self.rounds < 1:
@@ -69,6 +77,10 @@ class FederatedRun(Run):
             raise InputError(f"{self.attackers} attackers among {self.clients} clients: there can be 0 to all of them")
         if (self.attack is None) != (self.attackers == 0):
             raise InputError("a run has both an attack and attackers, or neither")
+        if self.steps < 0 or self.trusted < 0:
+            raise InputError(f"local steps and trusted pages are counts, not {self.steps} and {self.trusted}")
+        if self.exclusive and self.exclusive not in NAMES:
+            raise InputError(f"no class is called {self.exclusive!r}; there are: {', '.join(NAMES)}")
         if not self.alpha > 0:
             raise InputError(f"the concentration of the partition must be above 0, not {self.alpha}")
 
@@ -94,12 +106,14 @@ def attackers_of(share: float, clients: int) -> int:
 
 
 def paper_rule(name: str, attackers: int = 0, clients: int = 1, **settings: Any) -> Rule:
-    """Return a rule as the paper ran it: the paper's rescaling, and `trimmed-mean` told the true share."""
+    """Return a rule as the paper ran it: the paper's rescaling, and rules that ask for it told how many attack."""
     if name == "reputation":
         settings = {"rescale": "paper", **settings}
     if name == "trimmed-mean":
         # beta is the share of attackers and stays below a half.
         settings = {"beta": min(attackers / clients, (clients - 1) // 2 / clients), **settings}
+    if issubclass(rule_class(name), ToldAttackers):
+        settings = {"attackers": attackers, **settings}
     return make_rule(name, **settings)
 
 

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from eitr.aggregation.interface import LARGEST, Result, Round
+from eitr.attacks.interface import Rehearsal, Scene
 from eitr.datasets.interface import Examples
 from eitr.lab.batches import RoundBatches, Trainees
 from eitr.lab.context import Context
@@ -26,12 +27,18 @@ from eitr.lab.table import RowTable, row_table
 from eitr.model import kernels
 from eitr.model.network import Network, Vector
 from eitr.model.plan import TrainingPlan
+from eitr.model.validation import ValidationPages, answers, cross_entropy
 from eitr.robust.threads import thread_count
 from eitr.state import State
 
 ENGINE = "sparse"
 
 _QUESTIONS_AT_A_TIME = 4096
+_ROUNDS = "client_rounds"
+_PREVIOUS = "previous"
+"""What a checkpoint keeps besides the memory of the rule: in how many rounds each client took part, the last model."""
+_HARM_PAGES = 512
+"""On how many of their own pages attackers that search measure the harm they do."""
 
 
 def run_all(runs: Sequence[FederatedRun], examples: Examples, network: Network, context: Context) -> Iterator[Computed]:
@@ -67,17 +74,20 @@ class _Simulation:
         labels = torch.from_numpy(table.examples.labels)
         self._trainees = Trainees(people, labels, run, table.twins(run.attack))
         self._questions: Questions = questions(table, people, run)
-        self._attackers = np.flatnonzero(people.attacker)
+        self._people = people
+        self._attackers, self._honest = np.flatnonzero(people.attacker), np.flatnonzero(~people.attacker)
+        self._trusted = ValidationPages(network, table.examples.rows.take(people.root), labels.numpy()[people.root])
         self._counts = people.counts.astype(np.float64)
         self._ids = [f"{client:06d}" for client in range(run.clients)]
-        self._record = Record(run, people, network.size, network.outputs)
+        self._record = Record(run, people, self._questions, network.size)
         self._model = network.initial(run.seed)
+        self._previous: Vector | None = None
         self._state: State = run.rule.init()
         kept = checkpoint_of(context.kept(run), ENGINE)
         if kept is not None:
             self._model, memory = self._record.restore(kept)
-            rounds = np.full(run.clients, self._record.rounds, np.int64)
-            self._state = State(run.rule.name, tuple(self._ids), rounds, memory)
+            self._previous = memory.pop(_PREVIOUS)
+            self._state = State(run.rule.name, tuple(self._ids), memory.pop(_ROUNDS), memory)
 
     def finish(self) -> Arrays:
         """Simulate the rounds that are left; return everything recorded."""
@@ -88,26 +98,65 @@ class _Simulation:
                 record.fail()
                 self._context.watch(run, run.rounds, run.rounds, np.nan)
                 break
-            self._model = np.asarray(result.model, np.float32)
+            self._previous, self._model = self._model, np.asarray(result.model, np.float32)
             measures = self._measure()
             record.add({**measures, **_by_client(result, run.clients)})
             self._context.watch(run, record.rounds, run.rounds, float(measures["accuracy"]))
             if record.rounds < run.rounds and self._context.due():
-                self._context.keep(run, record.checkpoint(self._model, self._state.memory, engine=ENGINE))
+                memory = {**self._state.memory, _ROUNDS: self._state.rounds, _PREVIOUS: self._previous}
+                self._context.keep(run, record.checkpoint(self._model, memory, engine=ENGINE))
         return record.arrays()
 
     def _round(self, number: int) -> Result | None:
         """Train all clients and combine what they send; None if somebody's numbers left the range."""
-        run = self._run
+        run, attack = self._run, self._run.attack
         updates, root = self._train(self._trainees.draw(number))
-        if run.attack is not None and self._trainees.attack_in(number):
-            mine = torch.from_numpy(updates[self._attackers])
-            updates[self._attackers] = run.attack.poison_update(torch.from_numpy(self._model), mine).numpy()
+        if attack is not None and attack.renews(number):
+            for client in self._attackers:
+                self._state = self._state.without(self._ids[client])
+        if not usable(updates):  # before attackers see it: they compute with it
+            return None
+        if attack is not None and attack.crafts and self._trainees.attack_in(number):
+            updates[self._attackers] = attack.craft(self._scene(number, updates, root)).numpy()
         if not usable(updates) or not usable(root[None]):
             return None
-        gathered = Round(self._model, updates, self._ids, number, counts=self._counts, root=root)
-        self._state, result = run.rule.update(self._state, gathered)
+        self._state, result = run.rule.update(self._state, self._gathered(number, updates, root))
         return result
+
+    def _gathered(self, number: int, updates: NDArray[np.float32], root: Vector) -> Round:
+        scorer = self._trusted.losses if len(self._trusted.labels) else None
+        return Round(self._model, updates, self._ids, number, counts=self._counts, root=root, scorer=scorer)
+
+    def _scene(self, number: int, updates: NDArray[np.float32], root: Vector) -> Scene:
+        """Return what the attackers know: everything."""
+        attackers = self._attackers
+
+        def rehearse(sent: torch.Tensor) -> Rehearsal:
+            tried = updates.copy()
+            tried[attackers] = sent.numpy()
+            _, result = self._run.rule.update(self._state, self._gathered(number, tried, root))
+            standing = result.weights if result.reputation is None else result.reputation
+            order = np.concatenate([attackers, self._honest])
+            known = np.zeros(len(order)) if standing is None else standing[order]
+            return Rehearsal(torch.from_numpy(np.asarray(result.model, np.float32)), known)
+
+        pages = np.concatenate([self._people.pages[client] for client in attackers])[:_HARM_PAGES]
+        labels = self._table.examples.labels[pages]
+
+        def harm(model: torch.Tensor) -> float:
+            found = answers(self._network, model.numpy(), self._table.rows, pages)
+            return float(cross_entropy(found, labels).mean())
+
+        return Scene(
+            torch.from_numpy(self._model),
+            torch.from_numpy(updates[attackers]),
+            torch.from_numpy(updates[self._honest]),
+            None if self._previous is None else torch.from_numpy(self._previous),
+            number,
+            self._run.seed,
+            rehearse,
+            harm,
+        )
 
     def _train(self, batches: RoundBatches) -> tuple[NDArray[np.float32], Vector]:
         """Return what every client's training made of the global model, and the server's own."""
@@ -144,12 +193,7 @@ class _Simulation:
         return {name: value[0].numpy() for name, value in found.items()}
 
     def _logits(self, asked: NDArray[np.int64]) -> NDArray[np.float32]:
-        layers, rows = self._network.split(self._model), self._table.rows
-        outputs = np.empty((len(asked), len(layers[0].bias)), np.float32)
-        kernels.first_layer(rows.starts, rows.columns, rows.values, asked, layers[0].kernel, layers[0].bias, outputs)
-        for layer in layers[1:]:
-            outputs = np.maximum(outputs, np.float32(0)) @ layer.kernel + layer.bias
-        return outputs
+        return answers(self._network, self._model, self._table.rows, asked)
 
 
 def train_client(

@@ -5,23 +5,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.attacks.interface import Attack, Probe
+from eitr.attacks.interface import Attack, Probe, Twins
 from eitr.datasets.interface import Examples
 from eitr.pages.sparse import SparseRows
 
 
 @dataclass(frozen=True)
 class RowTable:
-    """Rows of the examples, then the rows that each attack made: block after block, each as long as the examples."""
+    """Rows of the examples, then the rows that each attack made: blocks as long as the examples."""
 
     examples: Examples
     rows: SparseRows
     offsets: dict[str, int]
-    """Where the block of an attack begins, by what the attack is (its repr: its settings belong to it)."""
+    """Where the first block of an attack begins, by what the attack is (its repr: its settings belong to it)."""
 
-    def twins(self, attack: Attack | None) -> int:
-        """Return how far behind a page its poisoned twin lies; 0 for attacks that make no rows."""
-        return self.offsets.get(repr(attack), 0)
+    def twins(self, attack: Attack | None) -> Twins:
+        """Return where the poisoned twins of the pages lie."""
+        return Twins(self.offsets.get(repr(attack), 0), len(self.examples.rows))
 
     def probe(self, attack: Attack) -> Probe | None:
         """Return the attack's probe with the row numbers of this table."""
@@ -29,7 +29,7 @@ class RowTable:
         if probe is None:
             return None
         size = len(self.examples.rows)
-        moved = np.where(probe.rows >= size, probe.rows - size + self.twins(attack), probe.rows)
+        moved = np.where(probe.rows >= size, probe.rows - size + self.twins(attack).first, probe.rows)
         return Probe(moved, probe.target)
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from eitr.lab.words import draw
 from eitr.model.network import Network
 from eitr.model.plan import TrainingPlan
+from eitr.torch_words import draw
 
 ALIGNMENT = 32
 """A client's parameters begin at a multiple of so many numbers: 128 bytes, which matrix products want."""

@@ -11,6 +11,9 @@ from tests.aggregation.cases import KINDS, names
 from tests.aggregation.oracle import BORDER, residual_confidences
 from tests.robust import oracle
 
+WEIGHTS = {"geometric-median": 1e-3}
+"""How far apart weights may be, if not 1e-6: an iteration magnifies rounding, and many weights give the same model."""
+
 
 @dataclass(frozen=True)
 class Rounds:
@@ -43,7 +46,10 @@ def on_cpu(rules, rounds: Rounds):
     for index, updates in enumerate(rounds.updates):
         results = []
         for run, rule in enumerate(rules):
-            given = Round(rounds.base[run], updates[run], ids, index, counts=rounds.counts[run], root=rounds.root[run])
+            # Rounds are counted from 1, as the engines and the batched rules do.
+            given = Round(
+                rounds.base[run], updates[run], ids, index + 1, counts=rounds.counts[run], root=rounds.root[run]
+            )
             states[run], result = rule.update(states[run], given)
             results.append(result)
         everything.append(results)
@@ -95,20 +101,22 @@ def assert_agreement(rules, rounds: Rounds, **options):
             if run in undecided or (rule.name == "foolsgold" and nobody_differs(rounds, index, run)):
                 continue
             try:
-                _assert_same(outcome, run, expected[index][run], rounds.updates[index, run])
+                _assert_same(
+                    outcome, run, expected[index][run], rounds.updates[index, run], WEIGHTS.get(rule.name, 1e-6)
+                )
             except AssertionError:
                 if is_clear(rule, rounds.updates[index, run]):
                     raise
                 undecided.add(run)
 
 
-def _assert_same(outcome, run, result, updates):
+def _assert_same(outcome, run, result, updates, apart):
     if result.negative is not None:
         np.testing.assert_array_equal(outcome.negative[run].numpy(), result.negative)
         np.testing.assert_allclose(outcome.reputation[run].numpy(), result.reputation, rtol=0, atol=1e-9)
     if result.weights is None:
         assert torch.isnan(outcome.weights[run]).all()
     else:
-        np.testing.assert_allclose(outcome.weights[run].numpy(), result.weights, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(outcome.weights[run].numpy(), result.weights, rtol=0, atol=apart)
     allowed = 1e-6 + 1e-6 * np.abs(updates).max(axis=0)
     np.testing.assert_array_less(np.abs(outcome.models[run].numpy().astype(np.float64) - result.model), allowed)

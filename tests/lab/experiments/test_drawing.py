@@ -87,7 +87,7 @@ def test_the_reader_s_own_settings_change_nothing():
 
 
 def test_a_band_of_accuracies_never_leaves_the_accuracies() -> None:
-    figure, axes = panels(1, 1)
+    _, axes = panels(1, 1)
     draw_spread(axes[0, 0], [0, 1], [[0.2, 0.5], [0.99, 0.5], [1.0, np.nan]], series_style(0, "a"))
     corners = axes[0, 0].collections[0].get_paths()[0].vertices[:, 1]
     assert corners.max() <= 1.0

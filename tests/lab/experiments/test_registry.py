@@ -13,7 +13,7 @@ def runs(id, profile="paper"):
     return experiment(id).runs(PROFILES[profile])
 
 
-def test_experiments_come_in_the_order_of_the_paper():
+def test_experiments_come_in_the_order_of_the_paper_and_then_ours():
     assert list(EXPERIMENTS) == [
         "centralised",
         "reputation-once",
@@ -29,6 +29,9 @@ def test_experiments_come_in_the_order_of_the_paper():
         "images",
         "clients-100",
         "theory",
+        "robustness",
+        "new-topic",
+        "ablation",
     ]
 
 

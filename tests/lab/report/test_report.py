@@ -173,6 +173,40 @@ def test_a_lab_where_nothing_is_finished_still_has_a_report(tmp_path):
     assert "of 0, " in text
 
 
+def test_it_says_who_makes_a_claim(lab, tmp_path):
+    ours = make_lab(tmp_path / "ours", ids=["ablation"])
+    both = make_lab(tmp_path / "both", ids=["weights", "ablation"])
+    make_report(ours)
+    make_report(both)
+    whose = {lab: "the paper says", ours: "our goal", both: "the paper says, or our goal"}
+    judged = {lab: "Claims of the paper, ", ours: "Our goals, ", both: "Claims of the paper and goals of ours, "}
+    for folder, words in whose.items():
+        page = html.fromstring((folder / "report.html").read_text())
+        assert words in page.xpath("//section[@id='summary']//table[@class='verdicts']//th/text()")
+        assert f"| experiment | {words} |" in (folder / "verdicts.md").read_text()
+        assert judged[folder] in page.xpath("//header")[0].text_content()
+    page = html.fromstring((both / "report.html").read_text())
+    heads = {
+        id: page.get_element_by_id(id).xpath(".//table[@class='verdicts']//th/text()")[0]
+        for id in ("weights", "ablation")
+    }
+    assert heads == {"weights": "the paper says", "ablation": "our goal"}
+    assert "Not in the paper." in page.get_element_by_id("ablation").text_content()
+    assert "of the paper" not in page.get_element_by_id("ablation").xpath(".//figcaption")[0].text
+
+
+def test_a_long_table_is_summed_up(tmp_path):
+    folder = make_lab(tmp_path / "lab", ids=["robustness"])
+    page = html.fromstring(make_report(folder).read_text())
+    section = page.get_element_by_id("robustness")
+    (table,) = section.xpath(".//table[caption[starts-with(., 'In short')]]")
+    rules = table.xpath("./tbody/tr/td[1]/text()")
+    assert "Fused + validation" in rules
+    told = json.loads((folder / "report.json").read_text())["experiments"][0]
+    assert [row[0] for row in told["summary"]["rows"]] == rules
+    assert len(told["table"]["rows"]) == 25
+
+
 @pytest.mark.parametrize("content", [None, "no json", "{}", "[3]", '[{"seconds": "x", "runs": {}}]', '[{"runs": 3}]'])
 def test_a_lab_whose_times_are_not_known_has_a_report_too(tmp_path, content):
     folder = make_lab(tmp_path / "lab", ids=["weights"])

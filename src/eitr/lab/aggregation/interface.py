@@ -6,7 +6,7 @@ in tensors on the device; `memory` and `restore` are how it survives a restart.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -17,6 +17,9 @@ from eitr.errors import InputError
 from eitr.lab.aggregation.cuda_columns import FEWEST, MOST, available
 
 KERNELS = ("auto", "torch", "cuda")
+
+Judge = Callable[[Tensor], Tensor]
+"""Given parameters (models, parameters), the loss per class on a run's trusted pages, (models, classes) float64."""
 
 
 class Outcome(NamedTuple):
@@ -52,6 +55,7 @@ class BatchedRule(ABC):
         if kernels not in KERNELS:
             raise InputError(f"kernels must be one of {', '.join(KERNELS)}, not {kernels!r}")
         self.rules = tuple(rules)
+        self.judges: list[Judge | None] = []
         self.clients = clients
         self.parameters = parameters
         self.device = torch.device(device)
@@ -64,20 +68,36 @@ class BatchedRule(ABC):
         """How many runs there are."""
         return len(self.rules)
 
-    def aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
+    def aggregate(
+        self,
+        base: Tensor,
+        updates: Tensor,
+        counts: Tensor,
+        root: Tensor | None,
+        judges: Sequence[Judge | None] | None = None,
+    ) -> Outcome:
         """Combine the updates of one round.
 
         `base` (runs, parameters) float32: what the clients started from. `updates` (runs, clients, parameters)
         float32, contiguous. `counts` (runs, clients) float64: claimed sample counts. `root` (runs, parameters) or None.
+        `judges`: for each run who scores models on trusted pages, if anybody does.
         """
         expected = (self.runs, self.clients, self.parameters)
         if tuple(updates.shape) != expected or updates.dtype != torch.float32 or not updates.is_contiguous():
             raise InputError(f"updates must be contiguous float32 of shape {expected}, not {tuple(updates.shape)}")
+        self.judges = [None] * self.runs if judges is None else list(judges)
         return self._aggregate(base, updates, counts, root)
 
     @abstractmethod
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
         """Combine updates of the right shape."""
+
+    def forget(self, run: int, clients: Tensor) -> None:
+        """Forget everything about some clients of a run: they come back as somebody of whom nothing is known."""
+        for name in self.remembers:
+            mine: Tensor = getattr(self, name)
+            if mine.ndim:
+                mine[run, clients] = 0
 
     def memory(self) -> dict[str, Tensor]:
         """Return what must be saved to go on later."""

@@ -4,32 +4,53 @@ from collections.abc import Sequence
 
 import torch
 
+from eitr.aggregation.bulyan import Bulyan
 from eitr.aggregation.fedavg import FedAvg
+from eitr.aggregation.flame import Flame
+from eitr.aggregation.fldetector import FLDetector
 from eitr.aggregation.fltrust import FLTrust
 from eitr.aggregation.foolsgold import FoolsGold
+from eitr.aggregation.foundation_fl import FoundationFL
+from eitr.aggregation.fused import Fused
 from eitr.aggregation.interface import Rule
+from eitr.aggregation.linear import LinearRule
 from eitr.aggregation.median import Median
+from eitr.aggregation.nnm import NearestNeighbourMixing
 from eitr.aggregation.reputation import Reputation
 from eitr.aggregation.residual import Residual
 from eitr.aggregation.trimmed_mean import TrimmedMean
 from eitr.errors import InputError
+from eitr.lab.aggregation.bulyan import BatchedBulyan
+from eitr.lab.aggregation.flame import BatchedFlame
+from eitr.lab.aggregation.fldetector import BatchedFLDetector
 from eitr.lab.aggregation.fltrust import BatchedFLTrust
 from eitr.lab.aggregation.foolsgold import BatchedFoolsGold
+from eitr.lab.aggregation.foundation_fl import BatchedFoundationFL
+from eitr.lab.aggregation.fused import BatchedFused
+from eitr.lab.aggregation.gram import BatchedLinear
 from eitr.lab.aggregation.interface import BatchedRule
 from eitr.lab.aggregation.mean import BatchedFedAvg
+from eitr.lab.aggregation.nnm import BatchedNearestNeighbourMixing
 from eitr.lab.aggregation.order import BatchedMedian, BatchedTrimmedMean
 from eitr.lab.aggregation.reputation import BatchedReputation
 from eitr.lab.aggregation.residual import BatchedResidual
 
 BATCHED: dict[type[Rule], type[BatchedRule]] = {
     Reputation: BatchedReputation,
+    Fused: BatchedFused,
     FedAvg: BatchedFedAvg,
     Median: BatchedMedian,
     TrimmedMean: BatchedTrimmedMean,
     FoolsGold: BatchedFoolsGold,
     Residual: BatchedResidual,
     FLTrust: BatchedFLTrust,
+    Bulyan: BatchedBulyan,
+    NearestNeighbourMixing: BatchedNearestNeighbourMixing,
+    Flame: BatchedFlame,
+    FLDetector: BatchedFLDetector,
+    FoundationFL: BatchedFoundationFL,
 }
+"""Rules without an entry that decide by inner products alone share `BatchedLinear`."""
 
 
 def batched(
@@ -48,6 +69,7 @@ def batched(
     if not rules:
         raise InputError("there is nothing to aggregate: no runs")
     kind = type(rules[0])
-    if kind not in BATCHED:
+    form = BATCHED.get(kind, BatchedLinear if issubclass(kind, LinearRule) else None)
+    if form is None:
         raise InputError(f"there is no batched form of the rule {rules[0].name!r}")
-    return BATCHED[kind](rules, clients, parameters, torch.device(device), kernels=kernels)
+    return form(rules, clients, parameters, torch.device(device), kernels=kernels)

@@ -33,9 +33,14 @@ class BatchedReputation(BatchedRule):
         )
         self.cutoff = self.settings("cutoff", torch.bool)[:, None]
         depth = max(rule.s for rule in self.rules) + 1  # type: ignore[attr-defined]
-        # (runs, clients, rounds): reputations, newest first; only the first `rounds` of them mean anything.
+        # (runs, clients, rounds): reputations, newest first; only the first `rounds` of them mean anything, and NaN
+        # nothing: a client that came later.
         self.history = torch.zeros((self.runs, self.clients, depth), dtype=torch.float64, device=self.device)
         self.rounds = torch.zeros((), dtype=torch.int64, device=self.device)
+
+    def forget(self, run: int, clients: Tensor) -> None:
+        """Forget the reputations of some clients."""
+        self.history[run, clients] = torch.nan
 
     def memory_of(self, run: int) -> dict[str, Tensor]:
         """Return what one run must save: of the history as much as its own window, not its neighbours', reaches."""
@@ -78,8 +83,8 @@ class BatchedReputation(BatchedRule):
         self.history[group, :, 0] = for_it / total + self.a[group] * (self.W[group] / total)
         age = torch.arange(self.history.shape[2], device=self.device)
         fading = torch.exp(-self.c[group] * age) * (age < torch.minimum(self.window[group], self.rounds))
-        faded = (fading[:, None] * self.history[group]).sum(dim=2)
-        return faded / fading.sum(dim=1, keepdim=True)
+        weights = fading[:, None] * ~self.history[group].isnan()
+        return (weights * self.history[group].nan_to_num()).sum(dim=2) / weights.sum(dim=2)
 
     def _shares(self, reputation: Tensor, group: slice) -> Tensor:
         """Return R^-: min-max over the clients; equal reputations weigh the same."""

@@ -1,4 +1,4 @@
-"""What every experiment has: runs, a table, a figure, and a verdict on each claim of the paper about it.
+"""What every experiment has: runs, a table, a figure, and a verdict on each claim of the paper, or goal of ours.
 
 An experiment is one file with one class. `runs` says what must be computed; everything else is made from the results,
 so that figures and verdicts can be made again, elsewhere, without computing.
@@ -27,10 +27,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One claim of the paper and what became of it here."""
+    """One claim of the paper, or goal of ours, and what became of it here."""
 
     claim: str
-    """What the paper says, in our words."""
+    """What the paper says, in our words, or what we want."""
     measured: str
     """What we measured, with numbers."""
     holds: bool | None
@@ -38,12 +38,14 @@ class Verdict:
 
 
 class Experiment(ABC):
-    """One figure of the paper."""
+    """One figure of the paper, or a question of our own."""
 
     id: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[str]
-    """The figure or section of the paper."""
+    """The figure or section of the paper; a dash where it has none."""
+    ours: ClassVar[bool] = False
+    """Whether the question is our own: what is judged are then goals of ours, not claims of the paper."""
     note: ClassVar[str] = ""
     """What a reader of the figure should know."""
 
@@ -55,10 +57,14 @@ class Experiment(ABC):
     def table(self, results: Results) -> Table:
         """Return the numbers behind the figure, mean and spread over the seeds."""
 
+    def summary(self, results: Results) -> Table | None:
+        """Return the few numbers that a reader of a long table looks for; None where the table is short enough."""
+        return None
+
     @abstractmethod
     def figure(self, results: Results) -> "Figure":
         """Draw the figure."""
 
     @abstractmethod
     def verdicts(self, results: Results) -> list[Verdict]:
-        """Judge each claim of the paper about this figure."""
+        """Judge each claim of the paper about this figure, or each goal."""

@@ -111,10 +111,11 @@ class Arrival:
         return f"round {self.mean:.1f}" if not missing else f"never in {missing} of {len(self.rounds)} seeds"
 
 
-def arrival(results: Results, thresholds: dict[int, float]) -> Arrival:
-    """Return when runs reach a threshold, which each seed has for itself."""
+def arrival(results: Results, thresholds: dict[int, float], topic: int | None = None) -> Arrival:
+    """Return when runs reach a threshold, which each seed has for itself: in accuracy, or in that of a class."""
     ordered = sorted(results, key=lambda result: result.run.seed)
-    rounds = tuple(rounds_to(result["accuracy"], thresholds[result.run.seed]) for result in ordered)
+    curves = [one["accuracy"] if topic is None else one["class_accuracy"][:, topic] for one in ordered]
+    rounds = tuple(rounds_to(curve, thresholds[one.run.seed]) for curve, one in zip(curves, ordered, strict=True))
     return Arrival(rounds, max(result.run.rounds for result in ordered))
 
 

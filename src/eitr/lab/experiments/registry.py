@@ -1,4 +1,4 @@
-"""All experiments by id, in the order of the paper: the one list that the command line and the report go by.
+"""All experiments by id, in the order of the paper, then ours: the one list that the command line and the report go by.
 
 Three lines make a figure again from results that are there:
 
@@ -8,6 +8,7 @@ Three lines make a figure again from results that are there:
 """
 
 from eitr.errors import InputError
+from eitr.lab.experiments.ablation import Ablation
 from eitr.lab.experiments.attackers import Attackers
 from eitr.lab.experiments.centralised import Centralised
 from eitr.lab.experiments.clients import Clients
@@ -17,10 +18,12 @@ from eitr.lab.experiments.hyper import Hyper
 from eitr.lab.experiments.images import ImagesExperiment
 from eitr.lab.experiments.interface import Experiment
 from eitr.lab.experiments.looping import Looping
+from eitr.lab.experiments.new_topic import NewTopic
 from eitr.lab.experiments.poison_rate import PoisonRate
 from eitr.lab.experiments.reputation_continuous import ReputationContinuous
 from eitr.lab.experiments.reputation_loop import ReputationLoop
 from eitr.lab.experiments.reputation_once import ReputationOnce
+from eitr.lab.experiments.robustness import Robustness
 from eitr.lab.experiments.theory import Theory
 from eitr.lab.experiments.weights import Weights
 
@@ -41,6 +44,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         ImagesExperiment,
         Clients100,
         Theory,
+        Robustness,
+        NewTopic,
+        Ablation,
     )
 }
 

@@ -12,6 +12,15 @@ from eitr.lab.runs import Run
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be judged"
 STATUSES = (HOLDS, FAILS, OPEN)
+CLAIMED, WANTED = "the paper says", "our goal"
+
+
+def claims_heading(sections: Sequence["Section"]) -> str:
+    """Return the heading of a column of claims: who makes them."""
+    wanted = [section.experiment.ours for section in sections]
+    if not any(wanted):
+        return CLAIMED
+    return WANTED if all(wanted) else f"{CLAIMED}, or {WANTED}"
 
 
 def status_of(verdict: Verdict) -> str:
@@ -30,6 +39,7 @@ class Section:
     missing: int
     seconds: float | None
     table: Table | None = None
+    summary: Table | None = None
     verdicts: Sequence[Verdict] = ()
     svg: str | None = None
 
@@ -60,6 +70,7 @@ def make_section(id: str, lab: Description, store: Store, times: Times) -> Secti
         missing=0,
         seconds=seconds,
         table=chosen.table(results),
+        summary=chosen.summary(results),
         verdicts=chosen.verdicts(results),
         svg=figure_svg(
             chosen.figure(results),

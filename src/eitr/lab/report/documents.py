@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from eitr.lab.description import Description, Times
-from eitr.lab.report.content import STATUSES, Section, status_of
+from eitr.lab.experiments.interface import Table
+from eitr.lab.report.content import STATUSES, Section, claims_heading, status_of
 
 
 def json_document(lab: Description, times: Times, sections: Sequence[Section]) -> str:
@@ -23,11 +24,10 @@ def json_document(lab: Description, times: Times, sections: Sequence[Section]) -
 
 def _experiment(section: Section) -> dict[str, Any]:
     chosen = section.experiment
-    table = section.table
     return {
         "id": chosen.id,
         "title": chosen.title,
-        "paper": chosen.paper,
+        "paper": None if chosen.ours else chosen.paper,
         "note": chosen.note,
         "command": section.command,
         "finished": section.finished,
@@ -35,12 +35,17 @@ def _experiment(section: Section) -> dict[str, Any]:
         "missing_runs": section.missing,
         "seconds": section.seconds,
         "figure": f"figures/{chosen.id}.svg" if section.svg is not None else None,
-        "table": None if table is None else {"columns": list(table.columns), "rows": [list(row) for row in table.rows]},
+        "table": _table(section.table),
+        **({} if section.summary is None else {"summary": _table(section.summary)}),
         "verdicts": [
             {"claim": one.claim, "measured": one.measured, "holds": one.holds, "verdict": status_of(one)}
             for one in section.verdicts
         ],
     }
+
+
+def _table(table: Table | None) -> dict[str, Any] | None:
+    return None if table is None else {"columns": list(table.columns), "rows": [list(row) for row in table.rows]}
 
 
 def _plain(value: Any) -> Any:
@@ -61,7 +66,7 @@ def markdown_verdicts(lab: Description, sections: Sequence[Section]) -> str:
         "",
         f"Profile {_cell(lab.profile)}, data {_cell(lab.data)}, {lab.seeds} seeds; means ± one standard deviation.",
         "",
-        "| experiment | the paper says | we measured | verdict |",
+        f"| experiment | {claims_heading(sections)} | we measured | verdict |",
         "|---|---|---|---|",
     ]
     for section in sections:

@@ -7,7 +7,7 @@ from typing import Any
 
 from eitr.lab.description import Description, Times
 from eitr.lab.experiments.interface import Table, Verdict
-from eitr.lab.report.content import FAILS, HOLDS, OPEN, STATUSES, Section, status_of
+from eitr.lab.report.content import CLAIMED, FAILS, HOLDS, OPEN, STATUSES, WANTED, Section, claims_heading, status_of
 from eitr.lab.report.markup import Markup, tag
 
 SYMBOLS = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
@@ -55,9 +55,15 @@ def _overview(lab: Description, sections: Sequence[Section]) -> str:
     more = " 1 experiment is unfinished." if unfinished == 1 else more
     claims = sum(len(section.verdicts) for section in sections)
     return (
-        f"Claims of the paper, judged setting by setting: of {claims}, {counts[0]}, {counts[1]} and {counts[2]} "
+        f"{_subject(sections)}, judged setting by setting: of {claims}, {counts[0]}, {counts[1]} and {counts[2]} "
         f"on this data.{more}"
     )
+
+
+def _subject(sections: Sequence[Section]) -> str:
+    """Return what is judged: claims of the paper, goals of ours, or both."""
+    subjects = {CLAIMED: "Claims of the paper", WANTED: "Our goals"}
+    return subjects.get(claims_heading(sections), "Claims of the paper and goals of ours")
 
 
 def _verb(status: str, number: int) -> str:
@@ -89,7 +95,7 @@ def _summary(lab: Description, times: Times, sections: Sequence[Section]) -> Mar
     heads = ("experiment", *(f"{SYMBOLS[status]} {status}" for status in STATUSES), "runs", "runs missing", "time")
     verdicts = [(section.experiment.id, verdict) for section in sections for verdict in section.verdicts]
     claims = [[tag("a", id, href=f"#{id}"), verdict.claim, _badge(verdict)] for id, verdict in verdicts]
-    everything = _table("All claims", ("experiment", "the paper says", "verdict"), claims, class_="verdicts")
+    everything = _table("All claims", ("experiment", claims_heading(sections), "verdict"), claims, class_="verdicts")
     return tag(
         "section",
         tag("h2", "Summary", id="summary-title"),
@@ -108,7 +114,10 @@ def _facts(lab: Description, times: Times, sections: Sequence[Section]) -> Marku
         ("Command", tag("code", lab.command) if lab.command else None),
         ("Data", lab.data),
         ("Profile", lab.profile),
-        ("Seeds", f"{lab.seeds}; numbers are means over seeds, ± one standard deviation"),
+        (
+            "Seeds",
+            f"{lab.seeds}, unless an experiment says otherwise; numbers are means over seeds, ± one standard deviation",
+        ),
         ("Runs", f"{len({run for section in sections for run in section.runs})} distinct"),
         ("Device", lab.device),
         ("Hardware", _pairs(lab.hardware)),
@@ -127,7 +136,7 @@ def _experiment(section: Section) -> Markup:
     chosen = section.experiment
     parts: list[Any] = [
         tag("h2", chosen.title, id=f"{chosen.id}-title"),
-        tag("p", "In the paper: ", chosen.paper, ". ", chosen.note),
+        tag("p", "Not in the paper. " if chosen.ours else f"In the paper: {chosen.paper}. ", chosen.note),
     ]
     if not section.finished:
         parts += [
@@ -140,9 +149,8 @@ def _experiment(section: Section) -> Markup:
         ]
     else:
         parts += [
-            tag(
-                "figure", Markup(section.svg or ""), tag("figcaption", f"{chosen.title} ({chosen.paper} of the paper).")
-            ),
+            tag("figure", Markup(section.svg or ""), tag("figcaption", _caption(section))),
+            _summed_up(section),
             _verdicts(section),
             _numbers(section),
             tag("p", "Made by ", tag("code", section.command)),
@@ -150,9 +158,21 @@ def _experiment(section: Section) -> Markup:
     return tag("section", parts, id=chosen.id, aria_labelledby=f"{chosen.id}-title")
 
 
+def _caption(section: Section) -> str:
+    chosen = section.experiment
+    return f"{chosen.title}." if chosen.ours else f"{chosen.title} ({chosen.paper} of the paper)."
+
+
+def _summed_up(section: Section) -> Markup | None:
+    """Return the table of the few numbers, if there is one."""
+    table = section.summary
+    title = f"In short: {section.experiment.title}"
+    return None if table is None else _table(title, table.columns, table.rows, class_="numbers")
+
+
 def _verdicts(section: Section) -> Markup:
     rows = [[verdict.claim, verdict.measured, _badge(verdict)] for verdict in section.verdicts]
-    heads = ("the paper says", "we measured", "verdict")
+    heads = (claims_heading([section]), "we measured", "verdict")
     return _table(f"Verdicts: {section.experiment.title}", heads, rows, class_="verdicts")
 
 

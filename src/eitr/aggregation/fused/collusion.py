@@ -1,0 +1,94 @@
+"""Do clients pull in one direction that the others do not have, round after round?
+
+Late in training, honest steps have hardly anything in common any more: what they had in common has been learned.
+Clients that still share a direction want something that the others do not let through.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eitr.aggregation.fused.view import Floats, View, deviation, falling, opinion, twins_of, undoubted
+from eitr.opinions import Opinion, trust_discount
+
+
+@dataclass(frozen=True)
+class Collusion:
+    """What a client has in common with its nearest ones, beyond what two clients usually have: the inner product of
+    their fading sums of steps, in usual squared lengths.
+
+    Judged in two ways, and the worse counts: in robust deviations of all pairs, which tells attackers apart while
+    everybody still learns the same; and by itself, once honest clients have nothing in common any more. What is usual
+    is learned from clients that nobody doubts. Clients that bring a topic of which the operator has no pages have much
+    in common, too: of them the detector is uncertain.
+    """
+
+    name: ClassVar[str] = "collusion"
+
+    group: float = 0.1
+    """The share of clients that are compared with."""
+    far: float = 2.8
+    """Deviations up to which nobody is doubted."""
+    too_far: float = 4.2
+    """... and from which on there is no trust."""
+    common: float = 0.1
+    """The largest common part up to which nobody is doubted, once the usual one is below a tenth."""
+    too_common: float = 0.35
+    """... and from which on there is no trust."""
+    fewest: int = 5
+    """Undoubted clients that it takes to say what is usual."""
+
+    def observe(self, view: View) -> Opinion:
+        """Compare inner products."""
+        peers = undoubted(view)
+        if peers.sum() < self.fewest:
+            return Opinion.vacuous(view.clients)
+        pairs, bounded = _common_parts(view, peers)
+        among = _others(bounded[np.ix_(peers, peers)])
+        usual, unit = float(np.nanmedian(among)), deviation(among[~np.isnan(among)])
+        pairs, bounded = (np.where(np.isnan(_others(table)), usual, _others(table)) for table in (pairs, bounded))
+        trust = np.minimum(self._by_deviation(bounded, usual, unit), self._by_itself(pairs, usual))
+        return trust_discount(1.0 - novelty(view), opinion(trust, 1.0))
+
+    def _by_deviation(self, pairs: Floats, usual: float, unit: float) -> Floats:
+        nearest = np.sort(pairs, axis=1)[:, -max(1, round(self.group * len(pairs))) :].mean(axis=1)
+        # A projection of 4096 numbers errs by 1/64: less than twice that is no deviation.
+        return falling((nearest - usual) / max(unit, 0.03), self.far, self.too_far)
+
+    def _by_itself(self, pairs: Floats, usual: float) -> Floats:
+        doubt = 1.0 - falling(pairs.max(axis=1) - max(usual, 0.0), self.common, self.too_common)
+        return np.asarray(1.0 - doubt * falling(np.array(usual), 0.1, 0.4))
+
+
+def _common_parts(view: View, peers: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return what each client (row) has in common with each other; and the same, were no other longer than usual:
+    while everybody goes the same way, a long step has much in common with all.
+
+    Two that send the same, and nobody else does, are no pair: one may have copied the other, and they share one weight
+    anyway. NaN stands for what they have in common.
+    """
+    unit = float(np.median(np.diag(view.together)[peers]))
+    twins = twins_of(view)
+    copied = twins & (twins.sum(axis=1) == 1)[:, None]
+    pairs = np.where(copied, np.nan, view.together / unit)
+    return pairs, pairs / np.maximum(np.sqrt(np.diag(view.together) / unit), 1.0)[None, :]
+
+
+def novelty(view: View) -> Floats:
+    """Return how far each client pushes a class of which there are no trusted pages, compared with who does most."""
+    if view.harm is None or view.pushes is None:
+        return np.zeros(view.clients)
+    unknown = np.isnan(view.harm).any(axis=0)
+    if not unknown.any():
+        return np.zeros(view.clients)
+    pushes = view.pushes[:, unknown]
+    most = np.abs(pushes).max(axis=0)
+    share = np.where(most > 0, pushes / np.where(most > 0, most, 1.0), 0.0).max(axis=1)
+    return np.asarray(np.clip(4 * share, 0.0, 1.0))
+
+
+def _others(table: Floats) -> Floats:
+    """Return the table without its diagonal, (clients, clients - 1)."""
+    return table[~np.eye(len(table), dtype=np.bool_)].reshape(len(table), -1)

@@ -1,0 +1,65 @@
+"""Does a client go where the others go? Judged on its steps of many rounds: those of one round say little late on."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eitr.aggregation.fused.view import Floats, View, deviation, falling, opinion, undoubted
+from eitr.opinions import Opinion, cumulative_fusion
+
+
+@dataclass(frozen=True)
+class Direction:
+    """While everybody learns the same: the cosine with a robust centre, the smaller of those with the coordinate median
+    and with the agreeing majority. At 0 and below it is full disbelief.
+
+    Later there is no common direction any more. Then: the median cosine with the others, in robust deviations below
+    what is usual. Who wants something else meets resistance in every round, with steps that point against most others'.
+    """
+
+    name: ClassVar[str] = "direction"
+
+    agreement: float = 0.6
+    """The usual cosine with the centre at which the first is sure of itself; it knows nothing at half of it."""
+    far: float = 1.8
+    """Deviations up to which nobody is doubted by the second."""
+    too_far: float = 3.2
+    """... and from which on there is no trust."""
+
+    def observe(self, view: View) -> Opinion:
+        """Compare the fading sums of steps."""
+        if view.clients < 4:
+            return Opinion.vacuous(view.clients)
+        return cumulative_fusion(self._with_centre(view), self._with_others(view))
+
+    def _with_centre(self, view: View) -> Opinion:
+        found = np.minimum(view.towards, towards_majority(view.cosines_together))
+        usual = float(np.median(found))
+        certainty = 2 * usual / self.agreement - 1
+        return opinion(1.0 - falling(found, 0.0, max(usual, 1e-9) / 2), certainty)
+
+    def _with_others(self, view: View) -> Opinion:
+        peers = undoubted(view)
+        if peers.sum() < 5:
+            return Opinion.vacuous(view.clients)
+        cosines = np.where(np.eye(view.clients, dtype=np.bool_), np.nan, view.cosines_together)[:, peers]
+        found = np.nanmedian(cosines, axis=1)
+        usual = float(np.median(found[peers]))
+        below = (usual - found) / max(deviation(found[peers]), 0.01)
+        # The projection errs by 1/64, a median of many cosines by less.
+        return opinion(falling(below, self.far, self.too_far), falling(np.array(usual), 0.05, 0.15))
+
+
+def towards_majority(cosines: Floats) -> Floats:
+    """Return each vector's cosine with the mean of the others in the majority that is nearest to one of them."""
+    clients = len(cosines)
+    needed = clients // 2 + 1
+    nearest = np.sort(cosines, axis=1)[:, -needed:].sum(axis=1)
+    middle = int(np.argmax(nearest))
+    chosen = np.argsort(-cosines[middle], kind="stable")[:needed]
+    others = np.zeros((clients, clients))
+    others[:, chosen] = 1.0
+    np.fill_diagonal(others, 0.0)
+    length = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", others, cosines, others), 0.0))
+    return np.asarray(np.einsum("ij,ij->i", others, cosines) / np.where(length > 0, length, np.inf))

@@ -1,0 +1,255 @@
+"""Opinions of several detectors, fused into a reputation with memory."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eitr.aggregation.fused.collusion import Collusion, novelty
+from eitr.aggregation.fused.direction import Direction
+from eitr.aggregation.fused.magnitude import Magnitude
+from eitr.aggregation.fused.residual import Residual
+from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, signs, towards_median
+from eitr.aggregation.fused.validation import Validation
+from eitr.aggregation.fused.view import PRIOR, Detector, Floats, View, shortening, twins_of, usual_length
+from eitr.aggregation.interface import Result, Round, Rule, remember
+from eitr.errors import InputError
+from eitr.opinions import Opinion, cumulative_fusion
+from eitr.reputation import HISTORY, ReputationModel
+from eitr.robust.detection import detect
+from eitr.robust.steps import base_and_steps, folded_steps, lengths_of_steps
+from eitr.settings import setting
+from eitr.state import State
+
+SKETCH = "sketch"
+"""Name of the array in a state: (clients, 4096), the fading sum of a client's projected steps."""
+DETECTORS: tuple[Detector, ...] = (Residual(), Direction(), Collusion(), Magnitude(), Validation())
+_AT_A_TIME = 8
+"""Steps that are scored at a time."""
+
+
+class Verdict(NamedTuple):
+    """What the rule makes of a view; clients in the order of the view."""
+
+    opinions: dict[str, Opinion]
+    """Of each detector."""
+    fused: Opinion
+    history: Floats
+    """(clients, s + 1): reputations in a client's own rounds, this one's first."""
+    reputation: Floats
+    """(clients,): the fading mean of the history."""
+    shares: Floats
+    """(clients,): weights, before they are made to sum to 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fused(Rule):
+    """w = base + sum_i R^-_i l_i g_i / sum_i R^-_i, with steps g_i, none longer than the usual one (l_i <= 1).
+
+    Every detector has an opinion of every client: belief, disbelief, uncertainty. Opinions are joined by cumulative
+    fusion, evidence weighed by kappa and 1 - kappa; the expectation b + a u is the reputation of the round, and its
+    fading mean over the client's own rounds the reputation R~, as in the paper. The smaller of both, relative to the
+    median client, becomes the weight R^-: full from `high` on, none below `low`. Unlike the paper's rule this one
+    rectifies no single values: outlying ones are what a client alone knows, and who is doubted has no weight anyway.
+
+    >>> rng = np.random.default_rng(0)
+    >>> base = np.zeros(9000, np.float32)
+    >>> updates = (0.05 + rng.normal(0, 0.05, (10, 9000))).astype(np.float32)      # a common direction, and chance
+    >>> updates[7:] = -updates[7:]                                                 # three go backwards
+    >>> rule, ids = Fused(), [f"client{i}" for i in range(10)]
+    >>> state, result = rule.update(rule.init(), Round(base, updates, ids))
+    >>> result.weights.round(2).tolist()
+    [0.14, 0.14, 0.14, 0.14, 0.14, 0.14, 0.14, 0.0, 0.0, 0.0]
+    >>> result.notes["opinions"]["client9"]["direction"]  # who said what, for the operator
+    {'belief': 0.0, 'disbelief': 0.8333, 'uncertainty': 0.1667}
+
+    How to fuse evidence: Jøsang, "Subjective Logic", 2016. The reputation: Chu et al., NDSS 2023.
+    The thresholds were searched on pages and seeds that no result is reported on.
+    """
+
+    name: ClassVar[str] = "fused"
+    summary: ClassVar[str] = "opinions of several detectors, fused into a reputation with memory"
+    remembers: ClassVar[Mapping[str, Any]] = {HISTORY: np.float64, SKETCH: np.float32}
+    has_reputation: ClassVar[bool] = True
+
+    ramp: int = setting(10, "rounds until a new client has its full weight (0: at once)", least=0, most=10_000)
+    validation: bool = setting(True, "use validation pages where there are some")
+    without: str = setting("", "a detector to leave out", choices=("", *(detector.name for detector in DETECTORS)))
+    kappa: float = setting(0.3, "weight of evidence for a client; evidence against has 1 - kappa", least=0.0, most=1.0)
+    a: float = setting(0.5, "share of uncertainty that counts as belief", least=0.0, most=1.0)
+    c: float = setting(0.5, "decay of old rounds: a round of age t counts exp(-c t)", least=0.0)
+    s: int = setting(10, "rounds remembered besides the current one", least=0, most=10_000)
+    fading: float = setting(0.8, "what is left of a client's projected steps after a round", least=0.0, below=1.0)
+    low: float = setting(0.6, "reputation, relative to the median, that weighs nothing", least=0.0, below=1.0)
+    high: float = setting(0.85, "reputation, relative to the median, that has full weight", above=0.0, most=1.0)
+    cap: float = setting(
+        0.0, "largest weight of a claimed number of pages, in medians (0: claims are ignored)", least=0.0
+    )
+    seed: int = setting(0, "of the projection; a secret, where attackers might use it", least=0, most=2**31)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.low < self.high:
+            raise InputError(f"low must be below high: {self.low} and {self.high}")
+
+    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+        base = round.need("base", self.name)
+        order = round.order
+        ids = [round.ids[row] for row in order]
+        rows = state.rows(ids)
+        found = detect(round.updates, order, varpi=2.0, delta=0.1, lambda_=2.0, rescale="median")
+        lengths = lengths_of_steps(round.updates, base, order)
+        now = self._sketches(round, base, lengths)
+        sums = self._sums(state, rows, now)
+        state = remember(state, SKETCH, rows, sums.astype(np.float32))
+        harm = self._harm(round, base, lengths)
+        view = View(
+            lengths=lengths,
+            rejected=found.negative[order] / round.updates.shape[1],
+            now=now @ now.T,
+            together=sums @ sums.T,
+            towards=towards_median(sums),
+            doubt=np.zeros(len(order)),
+            harm=harm,
+            pushes=None if harm is None else biases(round.updates[order], base, harm.shape[1]),
+        )
+        history = self._model.window(state)
+        verdict = self.judge(history[rows], state.rounds[rows], view)
+        history[rows] = verdict.history
+        state = state.with_memory(HISTORY, history)
+        weights = weighed(verdict.shares, None if round.counts is None else round.counts[order], self.cap)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        result = Result(
+            base_and_steps(base, round.updates, order, weights * shortening(lengths)),
+            weights[place],
+            found.positive,
+            found.negative,
+            verdict.reputation[place],
+            explained(ids, verdict),
+        )
+        return state, result
+
+    def judge(self, history: Floats, rounds: NDArray[np.int64], view: View) -> Verdict:
+        """Form opinions, fuse them, remember, and weigh: the whole decision, from small tables alone.
+
+        `history` (clients, s + 1): earlier reputations, newest first, then NaN; `rounds` (clients,): how often each
+        took part, this time included.
+        """
+        view = replace(view, doubt=self._doubt(history))
+        opinions = {detector.name: detector.observe(view) for detector in self.detectors}
+        fused = Opinion.vacuous(view.clients)
+        for each in opinions.values():
+            fused = cumulative_fusion(fused, self._weighed(each))
+        now = fused.expectation(self.a)
+        history = np.concatenate([now[:, None], history[:, : self.s]], axis=1)
+        reputation = self._model.faded(history)
+        # A good past does not cover a strike, nor one good round a bad past.
+        standing = np.minimum(now, reputation)
+        shares = self._shares(standing)
+        # Twins share one weight: copying an honest client neither gains a vote nor harms the one who is copied.
+        shares = shares / (1 + twins_of(view).sum(axis=1))
+        # What few can teach and nobody can test is learned against all others, who never saw it: it counts double.
+        shares = shares * (1.0 + novelty(view))
+        if self.ramp > 0:
+            shares = shares * np.minimum(1.0, rounds / self.ramp)
+        return Verdict(opinions, fused, history, reputation, shares)
+
+    def _shares(self, standing: Floats) -> Floats:
+        """Return weights from 0 to 1, by what a client of the majority has: near-uniform in an honest round.
+
+        The median, not the best: a few attackers that everybody believes in must not take the weight of the others.
+        """
+        usual = max(float(np.median(standing)), 1e-300)
+        return np.clip((standing / usual - self.low) / (self.high - self.low), 0.0, 1.0)
+
+    def _doubt(self, history: Floats) -> Floats:
+        """Return how much each client was doubted before; a newcomer not at all."""
+        known = ~np.isnan(history[:, 0])
+        doubt = np.zeros(len(history))
+        if known.any():
+            doubt[known] = 1.0 - self._shares(self._model.faded(history[known]))
+        return doubt
+
+    @property
+    def detectors(self) -> tuple[Detector, ...]:
+        """The detectors in use."""
+        return tuple(detector for detector in DETECTORS if detector.name != self.without)
+
+    def _weighed(self, opinion: Opinion) -> Opinion:
+        """Return an opinion whose evidence is weighed by kappa and eta = 1 - kappa, as in the paper."""
+        positive, negative = opinion.evidence(PRIOR)
+        return Opinion.from_evidence(self.kappa * positive, (1.0 - self.kappa) * negative, PRIOR)
+
+    @property
+    def _model(self) -> ReputationModel:
+        return ReputationModel(a=self.a, W=PRIOR, c=self.c, s=self.s)
+
+    def _sketches(self, round: Round, base: NDArray[Any], lengths: Floats) -> Floats:
+        """Project the steps of the round, in usual lengths."""
+        usual, parameters = usual_length(lengths), round.updates.shape[1]
+        now = folded_steps(
+            round.updates,
+            base,
+            round.order,
+            limit=limit_of(usual, parameters),
+            signs=signs(self.seed, parameters),
+            dimensions=DIMENSIONS,
+        )
+        return np.asarray(now / (usual if usual > 0 else 1.0))
+
+    def _sums(self, state: State, rows: NDArray[np.int64], now: Floats) -> Floats:
+        past = state.memory.get(SKETCH)
+        if past is None:
+            return now
+        if past.shape[1] != now.shape[1]:
+            raise InputError(f"the state remembers projections of {past.shape[1]} numbers, not {now.shape[1]}")
+        return np.asarray(self.fading * past[rows].astype(np.float64) + now)
+
+    def _harm(self, round: Round, base: NDArray[Any], lengths: Floats) -> Floats | None:
+        """Return by how much each shortened step raises the loss of each class on the validation pages."""
+        if not self.validation or round.scorer is None:
+            return None
+        before = round.scorer(base[None].astype(np.float32))
+        parts = []
+        for start in range(0, len(lengths), _AT_A_TIME):
+            some = slice(start, start + _AT_A_TIME)
+            short = shortening(lengths)[some, None].astype(np.float32)
+            parts.append(round.scorer((base + short * (round.updates[round.order[some]] - base)).astype(np.float32)))
+        return np.asarray(np.concatenate(parts) - before)
+
+
+def weighed(shares: Floats, counts: Floats | None, cap: float) -> Floats:
+    """Return weights that sum to 1: shares times claimed numbers of pages, at most `cap` medians; uniform if all are 0.
+
+    >>> weighed(np.ones(3), np.array([50.0, 100.0, 900.0]), 2.0).round(2).tolist()
+    [0.14, 0.29, 0.57]
+    >>> weighed(np.zeros(2), None, 0.0).tolist()
+    [0.5, 0.5]
+    """
+    middle = 0.0 if counts is None or cap == 0 else float(np.median(counts))
+    if counts is not None and middle > 0:
+        shares = shares * np.minimum(counts / middle, cap)
+    return np.asarray(shares / shares.sum() if shares.sum() > 0 else np.full(len(shares), 1.0 / len(shares)))
+
+
+def biases(updates: NDArray[Any], base: NDArray[Any], classes: int) -> Floats:
+    """Return the steps of the output biases: by the layout of the vector, its last numbers."""
+    return np.asarray(updates[:, -classes:].astype(np.float64) - base[-classes:])
+
+
+def explained(ids: list[str], verdict: Verdict) -> dict[str, Any]:
+    """Return why every client was judged as it was, as JSON values: for the operator, never for the client."""
+
+    def of(opinion: Opinion, row: int) -> dict[str, float]:
+        parts = {"belief": opinion.belief, "disbelief": opinion.disbelief, "uncertainty": opinion.uncertainty}
+        return {name: round(float(values[row]), 4) for name, values in parts.items()}
+
+    return {
+        "opinions": {
+            client: {name: of(opinion, row) for name, opinion in (*verdict.opinions.items(), ("fused", verdict.fused))}
+            for row, client in enumerate(ids)
+        }
+    }

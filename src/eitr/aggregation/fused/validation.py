@@ -1,0 +1,35 @@
+"""What does a client's step do to pages whose class the operator knows?"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eitr.aggregation.fused.view import View, falling, opinion
+from eitr.opinions import Opinion
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The class that a step harms most, compared with what the others' steps do to it.
+
+    A topic of which the operator has no pages is not asked about: uncertainty, not disbelief.
+    """
+
+    name: ClassVar[str] = "validation"
+
+    harm: float = 0.7
+    """Rise of the loss beyond the others' up to which nobody is doubted."""
+    great_harm: float = 2.5
+    """... and from which on there is no trust."""
+
+    def observe(self, view: View) -> Opinion:
+        """Compare the rise of the loss, class by class."""
+        if view.harm is None or view.clients < 3:
+            return Opinion.vacuous(view.clients)
+        known = ~np.isnan(view.harm).any(axis=0)
+        if not known.any():
+            return Opinion.vacuous(view.clients)
+        harm = view.harm[:, known]
+        worst = (harm - np.median(harm, axis=0)).max(axis=1)
+        return opinion(falling(worst, self.harm, self.great_harm), 1.0)

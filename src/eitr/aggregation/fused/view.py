@@ -1,0 +1,127 @@
+"""What the detectors see of a round: a few numbers a client, whatever device they were computed on."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eitr.opinions import Opinion
+
+Floats = NDArray[np.float64]
+
+MASS = 10.0
+"""How many observations a detector that is sure of itself is worth in a round."""
+PRIOR = 2.0
+"""The weight W of knowing nothing, as in the paper."""
+TWINS = 0.98
+"""Cosine from which two steps of a round are one and the same: training is random, and two clients never give that."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """The clients of one round, in the order of their ids."""
+
+    lengths: Floats
+    """(clients,): the length of each step."""
+    rejected: Floats
+    """(clients,): the share of parameters that the paper's detection rejects."""
+    now: Floats
+    """(clients, clients): inner products of this round's projected steps."""
+    together: Floats
+    """(clients, clients): inner products of the fading sums of each client's projected steps, this round's included."""
+    towards: Floats
+    """(clients,): the cosine of each fading sum with the coordinate median of all, each taken with length 1."""
+    doubt: Floats
+    """(clients,): how much each client was doubted before this round, from 0 to 1; 0 for a newcomer."""
+    harm: Floats | None = None
+    """(clients, classes): by how much the client's step raises the loss on trusted pages; NaN where there are none."""
+    pushes: Floats | None = None
+    """(clients, classes): what the client's step adds to the bias of each class; known wherever `harm` is."""
+
+    @property
+    def clients(self) -> int:
+        """How many clients took part."""
+        return len(self.lengths)
+
+    @cached_property
+    def cosines_now(self) -> Floats:
+        """(clients, clients): cosines of this round's steps."""
+        return cosines_of(self.now)
+
+    @cached_property
+    def cosines_together(self) -> Floats:
+        """(clients, clients): cosines of the fading sums."""
+        return cosines_of(self.together)
+
+
+class Detector(Protocol):
+    """One kind of evidence."""
+
+    @property
+    def name(self) -> str:
+        """Return the word by which verdicts name it."""
+
+    def observe(self, view: View) -> Opinion:
+        """Return an opinion of every client: belief that it is honest, disbelief, and how uncertain that is."""
+
+
+def usual_length(lengths: Floats) -> float:
+    """Return the median length, of those that are no mere fraction of it: whoever sends next to nothing has no say.
+
+    >>> usual_length(np.array([0.0, 0.01, 2.0, 3.0, 4.0]))
+    3.0
+    """
+    middle = float(np.median(lengths))
+    return float(np.median(lengths[lengths >= middle / 5]))
+
+
+def shortening(lengths: Floats) -> Floats:
+    """Return what each step is multiplied by so that none is longer than usual.
+
+    >>> shortening(np.array([1.0, 2.0, 8.0])).tolist()
+    [1.0, 1.0, 0.25]
+    """
+    usual = usual_length(lengths)
+    return np.asarray(usual / np.maximum(np.maximum(lengths, usual), 1e-300))
+
+
+def opinion(trust: Floats, certainty: Floats | float) -> Opinion:
+    """Return opinions worth `MASS` observations at full certainty, the share `trust` of them in favour."""
+    mass = MASS * np.clip(certainty, 0.0, 1.0) * np.ones_like(trust)
+    return Opinion.from_evidence(mass * trust, mass * (1.0 - trust), PRIOR)
+
+
+def falling(values: Floats, start: float, end: float) -> Floats:
+    """Return 1 up to `start`, 0 from `end` on, and a straight line between.
+
+    >>> falling(np.array([0.0, 1.5, 9.0]), 1.0, 2.0).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    return np.asarray(np.clip((end - values) / (end - start), 0.0, 1.0))
+
+
+def cosines_of(inner: Floats) -> Floats:
+    """Return the cosines of vectors with these inner products; a vector of length 0 is similar to none."""
+    lengths = np.sqrt(np.diag(inner))
+    scale = np.where(lengths > 0, lengths, 1.0)
+    return np.asarray(inner / np.outer(scale, scale))
+
+
+def twins_of(view: View) -> NDArray[np.bool_]:
+    """Return which clients sent the same as which others, (clients, clients); nobody is his own twin."""
+    return np.asarray((view.cosines_now > TWINS) & ~np.eye(view.clients, dtype=np.bool_))
+
+
+def undoubted(view: View) -> NDArray[np.bool_]:
+    """Return whose steps say what is usual: clients not doubted before, with steps neither tiny nor huge."""
+    usual = usual_length(view.lengths)
+    size = np.diag(view.together)
+    peers = (view.doubt < 0.5) & (view.lengths > usual / 5) & (view.lengths < 4 * usual) & (size > 0)
+    return np.asarray(peers)
+
+
+def deviation(values: Floats) -> float:
+    """Return 1.4826 times the median distance to the median: a standard deviation that outliers do not move."""
+    return float(1.4826 * np.median(np.abs(values - np.median(values))))

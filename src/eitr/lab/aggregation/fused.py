@@ -1,0 +1,147 @@
+"""The fused rule for many runs: the views on the device, the decisions, small tables all of them, on the host."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from eitr.aggregation.fused.rule import Fused, weighed
+from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, signs
+from eitr.aggregation.fused.view import Floats, View, shortening, usual_length
+from eitr.aggregation.interface import Rule
+from eitr.lab.aggregation.blocks import run_groups
+from eitr.lab.aggregation.detection import Settings, detect
+from eitr.lab.aggregation.interface import BatchedRule, Outcome
+from eitr.lab.aggregation.repeated_median import median
+
+LAST = 1024
+"""How many of a vector's last numbers are looked at for the output biases: more than there are classes."""
+
+
+class BatchedFused(BatchedRule):
+    """`eitr.aggregation.fused.Fused`: its own `judge` decides, run by run."""
+
+    remembers = ("sums", "history", "taken")
+
+    def __init__(self, rules: Sequence[Rule], *arguments: Any, **options: Any) -> None:
+        super().__init__([replace(rule, ramp=0) for rule in rules], *arguments, **options)
+        self.rules = tuple(rules)  # `judge` has the ramp
+        self.own: list[Fused] = [rule for rule in self.rules if isinstance(rule, Fused)]
+        alike = torch.ones(self.runs, dtype=torch.float64, device=self.device)
+        never = torch.zeros(self.runs, dtype=torch.bool, device=self.device)
+        self.detection = Settings(2.0 * alike, 0.1 * alike, 2.0 * alike, never, any_paper=False)
+        self.fading = self.settings("fading")[:, None, None]
+        self.signs = {seed: self._signs(seed) for seed in {rule.seed for rule in self.own}}
+        depth = max(rule.s for rule in self.own) + 1
+        # As the state of the rule has them: fading sums of projected steps, and reputations, newest first, then NaN.
+        self.sums = torch.zeros((self.runs, self.clients, DIMENSIONS), dtype=torch.float32, device=self.device)
+        self.history = torch.full((self.runs, self.clients, depth), torch.nan, dtype=torch.float64)
+        self.taken = torch.zeros((self.runs, self.clients), dtype=torch.int64)  # rounds that each took part in
+
+    def forget(self, run: int, clients: Tensor) -> None:
+        """Forget the steps and the reputations of some clients."""
+        self.sums[run, clients] = 0
+        self.history[run, clients.cpu()] = torch.nan
+        self.taken[run, clients.cpu()] = 0
+
+    def restore(self, memory: Mapping[str, Tensor]) -> None:
+        """Take up what `memory` returned; the reputations stay on the host."""
+        super().restore(memory)
+        self.history, self.taken = self.history.cpu(), self.taken.cpu()
+
+    def memory_of(self, run: int) -> dict[str, Tensor]:
+        """Return what one run must save: of the history as much as its own window, not its neighbours', reaches."""
+        memory = super().memory_of(run)
+        return {**memory, "history": memory["history"][:, : self.own[run].s + 1]}
+
+    def _fitted(self, name: str, part: Tensor) -> Tensor:
+        """Return a history as long as the longest of this batch."""
+        if name != "history":
+            return part
+        return torch.nn.functional.pad(part, (0, self.history.shape[2] - part.shape[1]), value=torch.nan)
+
+    def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
+        negative = torch.empty((self.runs, self.clients), dtype=torch.int64, device=self.device)
+        for group in run_groups(self.runs, self.parameters * (self.clients + 8), self.device):
+            negative[group] = self._rejected(updates[group], group)
+        steps = torch.stack([(updates[run] - base[run]).double().norm(dim=1) for run in range(self.runs)])
+        lengths = steps.cpu().numpy()
+        tables = self._tables(base, updates, np.array([usual_length(own) for own in lengths]))
+        on_host = [lengths, *(table.cpu().numpy() for table in (negative / self.parameters, *tables))]
+        claimed = counts.cpu().numpy()
+        last = (updates[:, :, -LAST:].double() - base[:, None, -LAST:].double()).cpu().numpy()
+        weights, reputation = np.empty(lengths.shape), np.empty(lengths.shape)
+        self.taken += 1
+        harm = self._harm(base, updates, on_host[0])
+        for run, rule in enumerate(self.own):
+            own, rejected, now, together, towards = (table[run] for table in on_host)
+            harmed = harm[run]
+            view = View(
+                lengths=own,
+                rejected=rejected,
+                now=now,
+                together=together,
+                towards=towards,
+                doubt=np.zeros(self.clients),
+                harm=harmed,
+                pushes=None if harmed is None else last[run][:, -harmed.shape[1] :],
+            )
+            verdict = rule.judge(self.history[run, :, : rule.s + 1].numpy(), self.taken[run].numpy(), view)
+            self.history[run, :, : rule.s + 1] = torch.from_numpy(verdict.history)
+            weights[run] = weighed(verdict.shares, claimed[run], rule.cap)
+            reputation[run] = verdict.reputation
+        parts = torch.from_numpy(weights * np.stack([shortening(own) for own in lengths])).to(self.device)
+        models = torch.empty_like(base)
+        for run in range(self.runs):
+            step = parts[run] @ (updates[run] - base[run]).double()
+            models[run] = (base[run].double() + step).float()
+        on_device = [torch.from_numpy(table).to(self.device) for table in (weights, reputation)]
+        return Outcome(models, on_device[0], negative, on_device[1])
+
+    def _rejected(self, updates: Tensor, group: slice) -> Tensor:
+        if self.cuda:
+            from eitr.lab.aggregation.cuda_columns import detect_columns
+
+            return detect_columns(updates, self.detection.of(group)).negative
+        return detect(updates, self.detection.of(group)).negative
+
+    def _tables(self, base: Tensor, updates: Tensor, lengths: Floats) -> tuple[Tensor, Tensor, Tensor]:
+        """Project the steps, add them to the fading sums; return the inner products and the cosines with the centre."""
+        usual = torch.from_numpy(lengths).to(self.device)
+        limit = [limit_of(length, self.parameters) for length in lengths]
+        now = torch.empty((self.runs, self.clients, DIMENSIONS), dtype=torch.float64, device=self.device)
+        whole = self.parameters // DIMENSIONS * DIMENSIONS
+        for run, rule in enumerate(self.own):
+            step = (updates[run] - base[run]).clamp(-limit[run], limit[run]) * self.signs[rule.seed]
+            now[run] = step[:, :whole].view(self.clients, -1, DIMENSIONS).sum(dim=1, dtype=torch.float64)
+            now[run, :, : self.parameters - whole] += step[:, whole:]
+        now /= torch.where(usual > 0, usual, 1.0)[:, None, None]
+        sums = self.fading * self.sums.double() + now
+        self.sums = sums.float()
+        size = sums.norm(dim=2, keepdim=True)
+        scaled = sums / torch.where(size > 0, size, 1.0)
+        centre = median(scaled)
+        length = centre.norm(dim=1)[:, None]
+        towards = (scaled @ centre[:, :, None])[:, :, 0] / torch.where(length > 0, length, 1.0)
+        return now @ now.mT, sums @ sums.mT, towards
+
+    def _harm(self, base: Tensor, updates: Tensor, lengths: Floats) -> list[Floats | None]:
+        """Return what each run's clients do to its trusted pages, where it has some and its rule asks them."""
+        asked = [run for run, rule in enumerate(self.own) if rule.validation and self.judges[run] is not None]
+        found: list[Floats | None] = [None] * self.runs
+        losses = []
+        for run in asked:
+            judge = self.judges[run]
+            short = torch.from_numpy(shortening(lengths[run])).float().to(self.device)
+            tried = torch.cat([base[run, None], base[run] + short[:, None] * (updates[run] - base[run])])
+            losses.append(judge(tried) if judge is not None else tried[:, :0])
+        if losses:
+            for run, own in zip(asked, torch.stack(losses).cpu().numpy(), strict=True):
+                found[run] = own[1:] - own[0]
+        return found
+
+    def _signs(self, seed: int) -> Tensor:
+        return torch.from_numpy(signs(seed, self.parameters).copy()).to(self.device)
