@@ -122,7 +122,7 @@ def _make_report(folder: Path, as_json: bool) -> None:
         return
     told = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     console = Console()
-    table = Table("", "claim of the paper", "measured", box=None, pad_edge=False)
+    table = Table("", "claim or goal", "measured", box=None, pad_edge=False)
     for one in told["experiments"]:
         table.add_row("", Text(one["id"], "bold"), "")
         for verdict in one.get("verdicts", ()):

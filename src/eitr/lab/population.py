@@ -76,6 +76,12 @@ def _divided(examples: Examples, run: FederatedRun, pages: NDArray[np.int64]) ->
     return [pages[part] for part in parts]
 
 
+def exclusive_owners(attacker: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return who has the pages of a class that nobody else has: the first fifth of the honest clients."""
+    honest = np.flatnonzero(~attacker)
+    return honest[: max(1, round(EXCLUSIVE_SHARE * len(honest)))]
+
+
 def _with_exclusive(
     examples: Examples,
     run: FederatedRun,
@@ -86,8 +92,7 @@ def _with_exclusive(
     """Give all pages of one class to the first honest clients, in equal parts, and none to the server."""
     topic = NAMES.index(run.exclusive)
     theirs = others[examples.labels[others] == topic]
-    honest = np.flatnonzero(~attacker)
-    owners = honest[: max(1, round(EXCLUSIVE_SHARE * len(honest)))]
+    owners = exclusive_owners(attacker)
     if len(theirs) < len(owners):
         raise InputError(f"{examples.name} has {len(theirs)} training pages of the class {run.exclusive!r}")
     pages = _divided(examples, run, others[examples.labels[others] != topic])

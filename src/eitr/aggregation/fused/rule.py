@@ -13,7 +13,7 @@ from eitr.aggregation.fused.magnitude import Magnitude
 from eitr.aggregation.fused.residual import Residual
 from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, signs, towards_median
 from eitr.aggregation.fused.validation import Validation
-from eitr.aggregation.fused.view import PRIOR, Detector, Floats, View, shortening, twins_of, usual_length
+from eitr.aggregation.fused.view import MASS, PRIOR, Detector, Floats, View, shortening, twins_of, usual_length
 from eitr.aggregation.interface import Result, Round, Rule, remember
 from eitr.errors import InputError
 from eitr.opinions import Opinion, cumulative_fusion
@@ -131,6 +131,16 @@ class Fused(Rule):
             explained(ids, verdict),
         )
         return state, result
+
+    def refuse(self, state: State, client: str, parameters: int) -> State:
+        """Record a refused update: as a round in which every detector was sure that the client attacks."""
+        self.check_state(state)
+        if parameters < 1:
+            raise InputError(f"an update has at least one parameter, not {parameters}")
+        against = (1.0 - self.kappa) * MASS * len(self.detectors)
+        now = Opinion.from_evidence([0.0], [against], PRIOR).expectation(self.a)
+        state, _ = self._model.remember(state, [client], now)
+        return state
 
     def judge(self, history: Floats, rounds: NDArray[np.int64], view: View) -> Verdict:
         """Form opinions, fuse them, remember, and weigh: the whole decision, from small tables alone.

@@ -14,7 +14,7 @@ from eitr.lab.drawing import as_percent, draw_spread, legend_below, panels, seri
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
 from eitr.lab.experiments.measures import Arrival, Spread, arrival, final
 from eitr.lab.experiments.robustness_grid import OTHER_SEEDS, federation, seeds_of
-from eitr.lab.population import EXCLUSIVE_SHARE
+from eitr.lab.population import exclusive_owners
 from eitr.lab.profile import Profile
 from eitr.lab.results import Result, Results
 from eitr.lab.runs import Run
@@ -130,10 +130,9 @@ def topics(profile: Profile) -> list[str]:
 
 
 def owners(result: Result) -> NDArray[np.bool_]:
-    """Return which clients have the pages of the class: the first fifth of the honest ones."""
-    honest = np.flatnonzero(~result["attacker"])
+    """Return which clients have the pages of the class."""
     have = np.zeros(result.run.clients, np.bool_)
-    have[honest[: max(1, round(EXCLUSIVE_SHARE * len(honest)))]] = True
+    have[exclusive_owners(result["attacker"])] = True
     return have
 
 

@@ -1,4 +1,4 @@
-"""What we want of the fused rule, fixed before anything was measured, and whether it does it.
+"""What we want of the fused rule, fixed before the table was measured, and whether it does it.
 
 Numbers are means over the seeds. A rule whose training diverged in a seed misses its goal.
 """
