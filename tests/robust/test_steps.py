@@ -30,11 +30,11 @@ def test_lengths_are_those_of_the_differences_in_the_order_asked_for(parameters,
 def test_a_fold_adds_up_bounded_and_signed_numbers_that_are_so_far_apart(parameters, dtype, dimensions):
     base, updates, order = table(parameters, dtype)
     signs = np.random.default_rng(1).choice(np.array([-1, 1], np.float32), parameters)
-    signed = signs * np.clip(np.float64(updates) - np.float64(base), -0.1, 0.1)
+    signed = signs * np.clip(np.float64(updates) - np.float64(base), -0.125, 0.125)
     padded = np.zeros((len(updates), -(-parameters // dimensions) * dimensions))
     padded[:, :parameters] = signed
     plain = padded.reshape(len(updates), -1, dimensions).sum(axis=1)
-    found = folded_steps(updates, base, order, limit=0.1, signs=signs, dimensions=dimensions)
+    found = folded_steps(updates, base, order, limit=0.125, signs=signs, dimensions=dimensions)
     np.testing.assert_allclose(found, plain[order], rtol=0, atol=1e-10)
 
 

@@ -88,7 +88,7 @@ def _fold(
         for start in range(0, row.shape[0], dimensions):
             for n in range(start, min(start + dimensions, row.shape[0])):
                 step = np.float64(row[n]) - np.float64(base[n])
-                folded[place, n - start] += signs[n] * min(max(step, -limit), limit)
+                folded[place, n - start] += np.float64(signs[n]) * min(max(step, -limit), limit)
 
 
 @compiled

@@ -47,15 +47,15 @@ class Collusion:
             return Opinion.vacuous(view.clients)
         pairs, bounded = _common_parts(view, peers)
         among = _others(bounded[np.ix_(peers, peers)])
-        usual, unit = float(np.nanmedian(among)), deviation(among[~np.isnan(among)])
+        usual = float(np.nanmedian(among))
+        unit = max(deviation(among[~np.isnan(among)]), 2 * view.noise)  # less is the error of the projection
         pairs, bounded = (np.where(np.isnan(_others(table)), usual, _others(table)) for table in (pairs, bounded))
         trust = np.minimum(self._by_deviation(bounded, usual, unit), self._by_itself(pairs, usual))
         return trust_discount(1.0 - novelty(view), opinion(trust, 1.0))
 
     def _by_deviation(self, pairs: Floats, usual: float, unit: float) -> Floats:
         nearest = np.sort(pairs, axis=1)[:, -max(1, round(self.group * len(pairs))) :].mean(axis=1)
-        # A projection of 4096 numbers errs by 1/64: less than twice that is no deviation.
-        return falling((nearest - usual) / max(unit, 0.03), self.far, self.too_far)
+        return falling((nearest - usual) / unit, self.far, self.too_far)
 
     def _by_itself(self, pairs: Floats, usual: float) -> Floats:
         doubt = 1.0 - falling(pairs.max(axis=1) - max(usual, 0.0), self.common, self.too_common)
@@ -78,12 +78,9 @@ def _common_parts(view: View, peers: NDArray[np.bool_]) -> tuple[Floats, Floats]
 
 def novelty(view: View) -> Floats:
     """Return how far each client pushes a class of which there are no trusted pages, compared with who does most."""
-    if view.harm is None or view.pushes is None:
+    if view.pushes is None or not view.untested.any():
         return np.zeros(view.clients)
-    unknown = np.isnan(view.harm).any(axis=0)
-    if not unknown.any():
-        return np.zeros(view.clients)
-    pushes = view.pushes[:, unknown]
+    pushes = view.pushes[:, view.untested]
     most = np.abs(pushes).max(axis=0)
     share = np.where(most > 0, pushes / np.where(most > 0, most, 1.0), 0.0).max(axis=1)
     return np.asarray(np.clip(4 * share, 0.0, 1.0))

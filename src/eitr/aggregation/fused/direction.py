@@ -46,8 +46,7 @@ class Direction:
         cosines = np.where(np.eye(view.clients, dtype=np.bool_), np.nan, view.cosines_together)[:, peers]
         found = np.nanmedian(cosines, axis=1)
         usual = float(np.median(found[peers]))
-        below = (usual - found) / max(deviation(found[peers]), 0.01)
-        # The projection errs by 1/64, a median of many cosines by less.
+        below = (usual - found) / max(deviation(found[peers]), 0.6 * view.noise)  # a median errs less than a cosine
         return opinion(falling(below, self.far, self.too_far), falling(np.array(usual), 0.05, 0.15))
 
 

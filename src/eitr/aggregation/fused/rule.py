@@ -11,7 +11,7 @@ from eitr.aggregation.fused.collusion import Collusion, novelty
 from eitr.aggregation.fused.direction import Direction
 from eitr.aggregation.fused.magnitude import Magnitude
 from eitr.aggregation.fused.residual import Residual
-from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, signs, towards_median
+from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, noise_of, signs, towards_median
 from eitr.aggregation.fused.validation import Validation
 from eitr.aggregation.fused.view import MASS, PRIOR, Detector, Floats, View, shortening, twins_of, usual_length
 from eitr.aggregation.interface import Result, Round, Rule, remember
@@ -112,6 +112,7 @@ class Fused(Rule):
             together=sums @ sums.T,
             towards=towards_median(sums),
             doubt=np.zeros(len(order)),
+            noise=noise_of(round.updates.shape[1]),
             harm=harm,
             pushes=None if harm is None else biases(round.updates[order], base, harm.shape[1]),
         )
@@ -159,7 +160,7 @@ class Fused(Rule):
         # A good past does not cover a strike, nor one good round a bad past.
         standing = np.minimum(now, reputation)
         shares = self._shares(standing)
-        # Twins share one weight: copying an honest client neither gains a vote nor harms the one who is copied.
+        # Twins share one weight: copying gains no vote, nor does one copy harm the client who is copied.
         shares = shares / (1 + twins_of(view).sum(axis=1))
         # What few can teach and nobody can test is learned against all others, who never saw it: it counts double.
         shares = shares * (1.0 + novelty(view))

@@ -22,6 +22,11 @@ BOUND = 3.0
 _STREAM = 41
 
 
+def noise_of(parameters: int) -> float:
+    """Return by how much the cosine of two projected steps errs."""
+    return float(1.0 / np.sqrt(min(parameters, DIMENSIONS)))
+
+
 @lru_cache(maxsize=4)
 def signs(seed: int, parameters: int) -> NDArray[np.float32]:
     """Return the random sign of each parameter."""

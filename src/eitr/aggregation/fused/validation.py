@@ -8,6 +8,8 @@ import numpy as np
 from eitr.aggregation.fused.view import View, falling, opinion
 from eitr.opinions import Opinion
 
+_UNTOLD = 1e9
+
 
 @dataclass(frozen=True)
 class Validation:
@@ -27,9 +29,9 @@ class Validation:
         """Compare the rise of the loss, class by class."""
         if view.harm is None or view.clients < 3:
             return Opinion.vacuous(view.clients)
-        known = ~np.isnan(view.harm).any(axis=0)
-        if not known.any():
+        if view.untested.all():
             return Opinion.vacuous(view.clients)
-        harm = view.harm[:, known]
+        # A step after which no loss can be told, all numbers having overflowed, does the greatest harm.
+        harm = np.nan_to_num(view.harm[:, ~view.untested], nan=_UNTOLD, posinf=_UNTOLD)
         worst = (harm - np.median(harm, axis=0)).max(axis=1)
         return opinion(falling(worst, self.harm, self.great_harm), 1.0)

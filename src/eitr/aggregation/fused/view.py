@@ -35,6 +35,8 @@ class View:
     """(clients,): the cosine of each fading sum with the coordinate median of all, each taken with length 1."""
     doubt: Floats
     """(clients,): how much each client was doubted before this round, from 0 to 1; 0 for a newcomer."""
+    noise: float
+    """The error of a cosine of two projected steps."""
     harm: Floats | None = None
     """(clients, classes): by how much the client's step raises the loss on trusted pages; NaN where there are none."""
     pushes: Floats | None = None
@@ -54,6 +56,12 @@ class View:
     def cosines_together(self) -> Floats:
         """(clients, clients): cosines of the fading sums."""
         return cosines_of(self.together)
+
+    @cached_property
+    def untested(self) -> NDArray[np.bool_]:
+        """(classes,): of which classes there are no trusted pages."""
+        harm = np.empty((1, 0)) if self.harm is None else self.harm
+        return np.asarray(np.isnan(harm).all(axis=0))
 
 
 class Detector(Protocol):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from eitr.aggregation.fused.rule import Fused, weighed
-from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, signs
+from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, noise_of, signs
 from eitr.aggregation.fused.view import Floats, View, shortening, usual_length
 from eitr.aggregation.interface import Rule
 from eitr.lab.aggregation.blocks import run_groups
@@ -67,10 +67,10 @@ class BatchedFused(BatchedRule):
         negative = torch.empty((self.runs, self.clients), dtype=torch.int64, device=self.device)
         for group in run_groups(self.runs, self.parameters * (self.clients + 8), self.device):
             negative[group] = self._rejected(updates[group], group)
-        steps = torch.stack([(updates[run] - base[run]).double().norm(dim=1) for run in range(self.runs)])
+        steps = torch.stack([_steps(base, updates, run).norm(dim=1) for run in range(self.runs)])
         lengths = steps.cpu().numpy()
         tables = self._tables(base, updates, np.array([usual_length(own) for own in lengths]))
-        on_host = [lengths, *(table.cpu().numpy() for table in (negative / self.parameters, *tables))]
+        on_host = [lengths, *(table.cpu().numpy() for table in (negative.double() / self.parameters, *tables))]
         claimed = counts.cpu().numpy()
         last = (updates[:, :, -LAST:].double() - base[:, None, -LAST:].double()).cpu().numpy()
         weights, reputation = np.empty(lengths.shape), np.empty(lengths.shape)
@@ -86,6 +86,7 @@ class BatchedFused(BatchedRule):
                 together=together,
                 towards=towards,
                 doubt=np.zeros(self.clients),
+                noise=noise_of(self.parameters),
                 harm=harmed,
                 pushes=None if harmed is None else last[run][:, -harmed.shape[1] :],
             )
@@ -96,7 +97,7 @@ class BatchedFused(BatchedRule):
         parts = torch.from_numpy(weights * np.stack([shortening(own) for own in lengths])).to(self.device)
         models = torch.empty_like(base)
         for run in range(self.runs):
-            step = parts[run] @ (updates[run] - base[run]).double()
+            step = parts[run] @ _steps(base, updates, run)
             models[run] = (base[run].double() + step).float()
         on_device = [torch.from_numpy(table).to(self.device) for table in (weights, reputation)]
         return Outcome(models, on_device[0], negative, on_device[1])
@@ -115,7 +116,7 @@ class BatchedFused(BatchedRule):
         now = torch.empty((self.runs, self.clients, DIMENSIONS), dtype=torch.float64, device=self.device)
         whole = self.parameters // DIMENSIONS * DIMENSIONS
         for run, rule in enumerate(self.own):
-            step = (updates[run] - base[run]).clamp(-limit[run], limit[run]) * self.signs[rule.seed]
+            step = _steps(base, updates, run).clamp(-limit[run], limit[run]) * self.signs[rule.seed]
             now[run] = step[:, :whole].view(self.clients, -1, DIMENSIONS).sum(dim=1, dtype=torch.float64)
             now[run, :, : self.parameters - whole] += step[:, whole:]
         now /= torch.where(usual > 0, usual, 1.0)[:, None, None]
@@ -145,3 +146,8 @@ class BatchedFused(BatchedRule):
 
     def _signs(self, seed: int) -> Tensor:
         return torch.from_numpy(signs(seed, self.parameters).copy()).to(self.device)
+
+
+def _steps(base: Tensor, updates: Tensor, run: int) -> Tensor:
+    """Return the steps of a run's clients in float64, as the CPU takes them; of all runs they would fill the memory."""
+    return updates[run].double() - base[run].double()
