@@ -114,7 +114,7 @@ class Fused(Rule):
             doubt=np.zeros(len(order)),
             noise=noise_of(round.updates.shape[1]),
             harm=harm,
-            pushes=None if harm is None else biases(round.updates[order], base, harm.shape[1]),
+            pushes=None if harm is None else biases(round.updates, base, harm.shape[1])[order],
         )
         history = self._model.window(state)
         verdict = self.judge(history[rows], state.rounds[rows], view)
