@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.aggregation.fused.view import Floats, View, deviation, falling, opinion, twins_of, undoubted
+from eitr.aggregation.fused.view import Floats, View, deviation, falling, middle, opinion, twins_of, undoubted
 from eitr.opinions import Opinion, trust_discount
 
 
@@ -47,8 +47,8 @@ class Collusion:
             return Opinion.vacuous(view.clients)
         pairs, bounded = _common_parts(view, peers)
         among = _others(bounded[np.ix_(peers, peers)])
-        usual = float(np.nanmedian(among))
-        unit = max(deviation(among[~np.isnan(among)]), 2 * view.noise)  # less is the error of the projection
+        usual = middle(among)
+        unit = max(deviation(among), 2 * view.noise)  # less is the error of the projection
         pairs, bounded = (np.where(np.isnan(_others(table)), usual, _others(table)) for table in (pairs, bounded))
         trust = np.minimum(self._by_deviation(bounded, usual, unit), self._by_itself(pairs, usual))
         return trust_discount(1.0 - novelty(view), opinion(trust, 1.0))
@@ -69,7 +69,7 @@ def _common_parts(view: View, peers: NDArray[np.bool_]) -> tuple[Floats, Floats]
     Two that send the same, and nobody else does, are no pair: one may have copied the other, and they share one weight
     anyway. NaN stands for what they have in common.
     """
-    unit = float(np.median(np.diag(view.together)[peers]))
+    unit = middle(np.diag(view.together)[peers])
     twins = twins_of(view)
     copied = twins & (twins.sum(axis=1) == 1)[:, None]
     pairs = np.where(copied, np.nan, view.together / unit)

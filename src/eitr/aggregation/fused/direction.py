@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from eitr.aggregation.fused.view import Floats, View, deviation, falling, opinion, undoubted
+from eitr.aggregation.fused.view import Floats, View, deviation, falling, middle, middles, opinion, undoubted
 from eitr.opinions import Opinion, cumulative_fusion
 
 
@@ -35,7 +35,7 @@ class Direction:
 
     def _with_centre(self, view: View) -> Opinion:
         found = np.minimum(view.towards, towards_majority(view.cosines_together))
-        usual = float(np.median(found))
+        usual = middle(found)
         certainty = 2 * usual / self.agreement - 1
         return opinion(1.0 - falling(found, 0.0, max(usual, 1e-9) / 2), certainty)
 
@@ -44,8 +44,8 @@ class Direction:
         if peers.sum() < 5:
             return Opinion.vacuous(view.clients)
         cosines = np.where(np.eye(view.clients, dtype=np.bool_), np.nan, view.cosines_together)[:, peers]
-        found = np.nanmedian(cosines, axis=1)
-        usual = float(np.median(found[peers]))
+        found = middles(cosines)
+        usual = middle(found[peers])
         below = (usual - found) / max(deviation(found[peers]), 0.6 * view.noise)  # a median errs less than a cosine
         return opinion(falling(below, self.far, self.too_far), falling(np.array(usual), 0.05, 0.15))
 

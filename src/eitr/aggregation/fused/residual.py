@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from eitr.aggregation.fused.view import View, deviation, falling, opinion
+from eitr.aggregation.fused.view import View, deviation, falling, middle, opinion
 from eitr.opinions import Opinion
 
 
@@ -26,6 +26,6 @@ class Residual:
         """Compare the shares of rejected values."""
         if view.clients < 4:
             return Opinion.vacuous(view.clients)
-        above = (view.rejected - np.median(view.rejected)) / (deviation(view.rejected) + 0.02)
+        above = (view.rejected - middle(view.rejected)) / (deviation(view.rejected) + 0.02)
         trust = np.maximum(falling(above, self.far, 2 * self.far), falling(view.rejected, self.usual, 2 * self.usual))
         return opinion(trust, self.certainty)

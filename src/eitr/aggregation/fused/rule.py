@@ -13,7 +13,7 @@ from eitr.aggregation.fused.magnitude import Magnitude
 from eitr.aggregation.fused.residual import Residual
 from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, noise_of, signs, towards_median
 from eitr.aggregation.fused.validation import Validation
-from eitr.aggregation.fused.view import MASS, PRIOR, Detector, Floats, View, shortening, twins_of, usual_length
+from eitr.aggregation.fused.view import MASS, PRIOR, Detector, Floats, View, middle, shortening, twins_of, usual_length
 from eitr.aggregation.interface import Result, Round, Rule, remember
 from eitr.errors import InputError
 from eitr.opinions import Opinion, cumulative_fusion
@@ -173,7 +173,7 @@ class Fused(Rule):
 
         The median, not the best: a few attackers that everybody believes in must not take the weight of the others.
         """
-        usual = max(float(np.median(standing)), 1e-300)
+        usual = max(middle(standing), 1e-300)
         return np.clip((standing / usual - self.low) / (self.high - self.low), 0.0, 1.0)
 
     def _doubt(self, history: Floats) -> Floats:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from eitr.aggregation.fused.view import View, falling, opinion
+from eitr.aggregation.fused.view import View, falling, middles, opinion
 from eitr.opinions import Opinion
 
 _UNTOLD = 1e9
@@ -33,5 +33,5 @@ class Validation:
             return Opinion.vacuous(view.clients)
         # A step after which no loss can be told, all numbers having overflowed, does the greatest harm.
         harm = np.nan_to_num(view.harm[:, ~view.untested], nan=_UNTOLD, posinf=_UNTOLD)
-        worst = (harm - np.median(harm, axis=0)).max(axis=1)
+        worst = (harm - middles(harm.T)).max(axis=1)
         return opinion(falling(worst, self.harm, self.great_harm), 1.0)

@@ -81,8 +81,7 @@ def usual_length(lengths: Floats) -> float:
     >>> usual_length(np.array([0.0, 0.01, 2.0, 3.0, 4.0]))
     3.0
     """
-    middle = float(np.median(lengths))
-    return float(np.median(lengths[lengths >= middle / 5]))
+    return middle(lengths[lengths >= middle(lengths) / 5])
 
 
 def shortening(lengths: Floats) -> Floats:
@@ -130,6 +129,29 @@ def undoubted(view: View) -> NDArray[np.bool_]:
     return np.asarray(peers)
 
 
+def middle(values: Floats) -> float:
+    """Return the median of all numbers, NaN aside. A view needs some twenty; numpy's takes ten times as long on so few.
+
+    >>> middle(np.array([4.0, 1.0, np.nan, 3.0]))
+    3.0
+    """
+    ordered = np.sort(values, axis=None)  # NaN comes last
+    count = len(ordered) - int(np.count_nonzero(np.isnan(ordered)))
+    return float(0.5 * (ordered[(count - 1) // 2] + ordered[count // 2]))
+
+
+def middles(rows: Floats) -> Floats:
+    """Return the median of each row, NaN aside; no row is all NaN.
+
+    >>> middles(np.array([[4.0, 1.0, np.nan, 3.0], [1.0, 2.0, 3.0, 4.0]])).tolist()
+    [3.0, 2.5]
+    """
+    ordered = np.sort(rows, axis=1)
+    count = rows.shape[1] - np.count_nonzero(np.isnan(rows), axis=1)
+    number = np.arange(len(rows))
+    return np.asarray(0.5 * (ordered[number, (count - 1) // 2] + ordered[number, count // 2]))
+
+
 def deviation(values: Floats) -> float:
     """Return 1.4826 times the median distance to the median: a standard deviation that outliers do not move."""
-    return float(1.4826 * np.median(np.abs(values - np.median(values))))
+    return 1.4826 * middle(np.abs(values - middle(values)))
