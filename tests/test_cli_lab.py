@@ -83,7 +83,7 @@ def test_a_run_ends_with_a_report_and_another_report_changes_nothing(tmp_path, m
     arguments = ["weights", "--data", small_data(tmp_path), "--profile", "quick", "--seeds", 1, "--device", "cpu"]
     result = invoke("lab", "run", *arguments, "--out", out)
     assert result.exit_code == 0, result.output
-    assert "claim of the paper" in result.output
+    assert "claim or goal" in result.output
     report = (out / "report.html").read_bytes()
     told = json.loads(invoke("lab", "report", out, "--json").output)
     assert [one["id"] for one in told["experiments"]] == ["weights"]
