@@ -113,8 +113,8 @@ def distinct(rng, shape, dtype):
     values = rng.normal(0, 0.1, shape)
     values[: shape[0] // 3] += 1.5
     values = values.astype(dtype)
-    for column in values.T:
-        assert len(np.unique(column)) == len(column)
+    if any(len(np.unique(column)) < len(column) for column in values.T):  # two of so many float32 may be equal
+        return distinct(rng, shape, dtype)
     return values
 
 

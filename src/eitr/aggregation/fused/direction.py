@@ -60,5 +60,5 @@ def towards_majority(cosines: Floats) -> Floats:
     others = np.zeros((clients, clients))
     others[:, chosen] = 1.0
     np.fill_diagonal(others, 0.0)
-    length = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", others, cosines, others), 0.0))
-    return np.asarray(np.einsum("ij,ij->i", others, cosines) / np.where(length > 0, length, np.inf))
+    length = np.sqrt(np.maximum(((others @ cosines) * others).sum(axis=1), 0.0))
+    return np.asarray((others * cosines).sum(axis=1) / np.where(length > 0, length, np.inf))
