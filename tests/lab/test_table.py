@@ -5,8 +5,8 @@ from eitr.attacks.backdoor import Backdoor
 from eitr.attacks.label_flip import LabelFlip
 from eitr.attacks.scaling import Scaling
 from eitr.datasets import load
-from eitr.lab.table import joined, row_table
-from eitr.pages.sparse import SparseRows
+from eitr.lab.table import row_table
+from eitr.pages.sparse import SparseRows, joined
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from eitr.attacks.backdoor import Backdoor, with_features
 from eitr.attacks.interface import Twins
 from eitr.errors import InputError
-from eitr.pages.sparse import SparseRows
+from eitr.pages.sparse import SparseRows, joined
 from eitr.settings import setting
 
 if TYPE_CHECKING:
@@ -24,6 +22,7 @@ class Dba(Backdoor):
     No attacker's pages, and so no attacker's step, hold the trigger itself.
 
     >>> from eitr.datasets.interface import Examples
+    >>> import numpy as np
     >>> page = (np.array([1], np.int32), np.array([1.0], np.float32))
     >>> health = (np.array([0, 2], np.int32), np.array([0.6, 0.8], np.float32))
     >>> examples = Examples("two", SparseRows.of([page, health], width=3), np.array([2, 0]), np.array([True, False]),
@@ -53,13 +52,7 @@ class Dba(Backdoor):
         for part in range(self.parts):
             words = slice(part, None, self.parts)
             blocks.append(with_features(examples.rows, columns[words], values[words]))
-        lengths = np.concatenate([np.diff(block.starts) for block in blocks])
-        return SparseRows(
-            np.concatenate([[0], np.cumsum(lengths)]),
-            np.concatenate([block.columns for block in blocks]),
-            np.concatenate([block.values for block in blocks]),
-            examples.rows.width,
-        )
+        return joined(blocks)
 
     def triggered(self, rows: "torch.Tensor", twins: Twins) -> "torch.Tensor":
         """Return the pages with the part of the trigger that is each attacker's."""

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eitr.attacks.interface import Attack, Probe, Twins
 from eitr.datasets.interface import Examples
-from eitr.pages.sparse import SparseRows
+from eitr.pages.sparse import SparseRows, joined
 
 
 @dataclass(frozen=True)
@@ -43,18 +42,3 @@ def row_table(examples: Examples, attacks: list[Attack]) -> RowTable:
                 offsets[repr(attack)] = sum(len(block) for block in blocks)
                 blocks.append(made)
     return RowTable(examples, joined(blocks), offsets)
-
-
-def joined(blocks: list[SparseRows]) -> SparseRows:
-    """Return blocks of rows as one."""
-    if len(blocks) == 1:
-        return blocks[0]
-    ends = np.cumsum([0, *(len(block.columns) for block in blocks)])
-    starts: list[NDArray[np.int64]] = [blocks[0].starts[:1]]
-    starts += [block.starts[1:] + end for block, end in zip(blocks, ends, strict=False)]
-    return SparseRows(
-        np.concatenate(starts),
-        np.concatenate([block.columns for block in blocks]),
-        np.concatenate([block.values for block in blocks]),
-        blocks[0].width,
-    )

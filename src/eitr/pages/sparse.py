@@ -63,3 +63,18 @@ class SparseRows:
         # Entry j of the result lies as far behind its row's start there as it does here.
         source = np.arange(starts[-1]) + np.repeat(self.starts[:-1][chosen] - starts[:-1], lengths)
         return type(self)(starts, self.columns[source], self.values[source], self.width)
+
+
+def joined(blocks: list[SparseRows]) -> SparseRows:
+    """Return blocks of rows as one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    ends = np.cumsum([0, *(len(block.columns) for block in blocks)])
+    starts: list[NDArray[np.int64]] = [blocks[0].starts[:1]]
+    starts += [block.starts[1:] + end for block, end in zip(blocks, ends, strict=False)]
+    return SparseRows(
+        np.concatenate(starts),
+        np.concatenate([block.columns for block in blocks]),
+        np.concatenate([block.values for block in blocks]),
+        blocks[0].width,
+    )

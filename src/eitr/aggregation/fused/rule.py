@@ -26,6 +26,8 @@ from eitr.state import State
 SKETCH = "sketch"
 """Name of the array in a state: (clients, 4096), the fading sum of a client's projected steps."""
 DETECTORS: tuple[Detector, ...] = (Residual(), Direction(), Collusion(), Magnitude(), Validation())
+DETECTION = {"varpi": 2.0, "delta": 0.1, "lambda_": 2.0}
+"""The settings of the paper's detection, which `residual` counts rejected values by."""
 _AT_A_TIME = 8
 """Steps that are scored at a time."""
 
@@ -99,7 +101,7 @@ class Fused(Rule):
         order = round.order
         ids = [round.ids[row] for row in order]
         rows = state.rows(ids)
-        found = detect(round.updates, order, varpi=2.0, delta=0.1, lambda_=2.0, rescale="median")
+        found = detect(round.updates, order, **DETECTION, rescale="median")
         lengths = lengths_of_steps(round.updates, base, order)
         now = self._sketches(round, base, lengths)
         sums = self._sums(state, rows, now)
@@ -224,11 +226,12 @@ class Fused(Rule):
         if not self.validation or round.scorer is None:
             return None
         before = round.scorer(base[None].astype(np.float32))
+        short = shortening(lengths)[:, None].astype(np.float32)
         parts = []
         for start in range(0, len(lengths), _AT_A_TIME):
             some = slice(start, start + _AT_A_TIME)
-            short = shortening(lengths)[some, None].astype(np.float32)
-            parts.append(round.scorer((base + short * (round.updates[round.order[some]] - base)).astype(np.float32)))
+            steps = short[some] * (round.updates[round.order[some]] - base)
+            parts.append(round.scorer((base + steps).astype(np.float32)))
         return np.asarray(np.concatenate(parts) - before)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eitr.aggregation.fused.rule import Fused, weighed
+from eitr.aggregation.fused.rule import DETECTION, Fused, weighed
 from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, noise_of, signs
 from eitr.aggregation.fused.view import Floats, View, shortening, usual_length
 from eitr.aggregation.interface import Rule
@@ -32,7 +32,9 @@ class BatchedFused(BatchedRule):
         self.own: list[Fused] = [rule for rule in self.rules if isinstance(rule, Fused)]
         alike = torch.ones(self.runs, dtype=torch.float64, device=self.device)
         never = torch.zeros(self.runs, dtype=torch.bool, device=self.device)
-        self.detection = Settings(2.0 * alike, 0.1 * alike, 2.0 * alike, never, any_paper=False)
+        self.detection = Settings(
+            **{name: value * alike for name, value in DETECTION.items()}, paper=never, any_paper=False
+        )
         self.fading = self.settings("fading")[:, None, None]
         self.signs = {seed: self._signs(seed) for seed in {rule.seed for rule in self.own}}
         depth = max(rule.s for rule in self.own) + 1

@@ -1,4 +1,4 @@
-"""Means of the middle of each sorted column, of values that a rule made of the updates."""
+"""Means of the middle of each sorted column: of the updates, or of values that a rule made of them."""
 
 from collections.abc import Sequence
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from eitr.aggregation.interface import Rule
 from eitr.lab.aggregation.blocks import blocks
 from eitr.lab.aggregation.interface import BatchedRule, Outcome
+from eitr.lab.aggregation.middle import middle_of
 
 
 class _MiddleOfColumns(BatchedRule):
@@ -26,23 +27,12 @@ class _MiddleOfColumns(BatchedRule):
 
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
         if self.cuda:
-            from eitr.lab.aggregation.cuda_columns import middle_of_columns
-
-            drop = torch.tensor(self.drop, dtype=torch.int32, device=self.device)
-            return Outcome(middle_of_columns(updates, drop), self.uniform())
+            return Outcome(middle_of(updates, self.drop, cuda=True), self.uniform())
         models = torch.empty((self.runs, self.parameters), dtype=torch.float32, device=self.device)
         for block in blocks(self.runs, self.parameters, 4 * 8 * self.clients, self.device):
-            ordered = updates[block.runs, :, block.columns].sort(dim=1).values
-            for place, run in enumerate(range(self.runs)[block.runs]):
-                models[run, block.columns] = _mean(ordered[place, self.drop[run] : self.clients - self.drop[run]])
+            values = updates[block.runs, :, block.columns]
+            models[block.runs, block.columns] = middle_of(values, self.drop[block.runs], cuda=False)
         return Outcome(models, self.uniform())
-
-
-def _mean(ordered: Tensor) -> Tensor:
-    """Return the mean of sorted rows, around the smallest and not beyond the largest."""
-    lowest, highest = ordered[0].to(torch.float64), ordered[-1].to(torch.float64)
-    mean = lowest + (ordered.to(torch.float64) - lowest).mean(dim=0)
-    return torch.minimum(torch.maximum(mean, lowest), highest).to(torch.float32)
 
 
 class BatchedMedian(_MiddleOfColumns):
