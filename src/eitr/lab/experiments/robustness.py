@@ -18,7 +18,6 @@ from eitr.lab.experiments.robustness_grid import (
     MAIN,
     MAIN_SEEDS,
     NO_ATTACK,
-    OTHER_SEEDS,
     OTHER_SETTINGS,
     STRONGEST,
     THREATS,
@@ -27,6 +26,7 @@ from eitr.lab.experiments.robustness_grid import (
     Threat,
     federation,
     runs_of,
+    seeds_in,
     seeds_of,
 )
 from eitr.lab.experiments.robustness_maps import FULL_ASR, FULL_LOSS, ROW, draw_points
@@ -133,10 +133,11 @@ def _runs(profile: Profile) -> Iterator[Run]:
             yield from runs_of(base, who, threat, MAIN, seeds)
     if not profile.quick:
         for setting in OTHER_SETTINGS:
-            yield from runs_of(base, FEDAVG, NO_ATTACK, setting, seeds_of(profile, OTHER_SEEDS))
+            clean = seeds_of(profile, seeds_in(setting, FEDAVG))
+            yield from runs_of(base, FEDAVG, NO_ATTACK, setting, clean)
             for who in STRONGEST:
                 for threat in THREATS:
-                    yield from runs_of(base, who, threat, setting, seeds_of(profile, OTHER_SEEDS))
+                    yield from runs_of(base, who, threat, setting, seeds_of(profile, seeds_in(setting, who)))
 
 
 def _ordered(cells: Cells) -> list[Contender]:

@@ -109,6 +109,8 @@ CONTENDERS = (
 STRONGEST = (FUSED, FUSED_ALONE, MULTI_KRUM, NNM, DNC, FLTRUST)
 """The rules that meet the attacks in other settings, too: those whose worst case in the main table is best. Runs are
 named before there is a table, so these are named by hand; a verdict says when the table has others."""
+JUDGED = (FUSED, FUSED_ALONE)
+"""The rules that have goals."""
 FEW_CONTENDERS = (FEDAVG, REPUTATION, MULTI_KRUM, FUSED, FUSED_ALONE)
 """Of the quick profile."""
 
@@ -147,6 +149,7 @@ FEW_THREATS = (NO_ATTACK, FLIP, BACKDOOR, IPM, SIGN_FLIP)
 MAIN = Setting("30 % attackers, Dirichlet 0.9")
 MANY_ATTACKERS = Setting("40 % attackers", share=0.4)
 SKEWED = Setting("Dirichlet 0.1", alpha=0.1)
+MANY_CLIENTS = Setting("50 clients", clients=50)
 OTHER_SETTINGS = (
     Setting("10 % attackers", share=0.1),
     Setting("20 % attackers", share=0.2),
@@ -154,7 +157,7 @@ OTHER_SETTINGS = (
     SKEWED,
     Setting("Dirichlet 0.5", alpha=0.5),
     Setting("IID", alpha=IID),
-    Setting("50 clients", clients=50),
+    MANY_CLIENTS,
 )
 
 
@@ -199,3 +202,8 @@ def runs_of(
         run = run_of(base, who, threat, setting, seed)
         if run is not None:
             yield run
+
+
+def seeds_in(setting: Setting, who: Contender) -> int:
+    """Return how many seeds a cell of another setting has: where goals are judged, as many as the main table."""
+    return MAIN_SEEDS if setting == MANY_CLIENTS and who in (*JUDGED, FEDAVG) else OTHER_SEEDS
