@@ -1,0 +1,11 @@
+"""What Alembic runs to upgrade a database; the connection comes from `eitr.server.db.schema`."""
+
+from alembic import context
+
+from eitr.server.db.tables import Table
+
+context.configure(
+    connection=context.config.attributes["connection"], target_metadata=Table.metadata, render_as_batch=True
+)
+with context.begin_transaction():
+    context.run_migrations()

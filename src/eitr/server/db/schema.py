@@ -1,0 +1,69 @@
+"""The schema: brought up to date at every start; never taken back."""
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import text
+
+from eitr.errors import InputError
+from eitr.server.db.connection import Database
+
+MIGRATIONS = "eitr.server.db:migrations"
+LOCK = 0x45495452
+"""Of two servers that start at once on one PostgreSQL, one upgrades and the other waits."""
+
+
+def upgrade(database: Database, target: str = "head") -> None:
+    """Bring a database to the newest schema, or to a given step of its history."""
+    with database.engine.connect() as connection:
+        if database.sqlite:
+            connection = connection.execution_options(eitr_writes=True)
+        with connection.begin():
+            if not database.sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+            here = MigrationContext.configure(connection).get_current_revision()
+            _refuse_newer(here)
+            config = _config()
+            config.attributes["connection"] = connection
+            command.upgrade(config, target)
+
+
+def downgrade(database: Database, target: str) -> None:
+    """Refuse: an older schema has no place for what newer rows hold, and what is dropped is lost."""
+    raise InputError(
+        f"the schema is not taken back to {target!r}: what only the newer one has a place for would be lost. "
+        "Restore a backup that was made before the upgrade, with the program of that time"
+    )
+
+
+def revision(database: Database) -> str | None:
+    """Return the step that a database is at; None for an empty one."""
+    with database.engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def newest() -> str:
+    """Return the last step this program knows."""
+    head = ScriptDirectory.from_config(_config()).get_current_head()
+    if head is None:
+        raise InputError("this installation has no migrations: install it again")
+    return head
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", MIGRATIONS)
+    return config
+
+
+def _refuse_newer(here: str | None) -> None:
+    if here is None:
+        return
+    try:
+        ScriptDirectory.from_config(_config()).get_revision(here)
+    except CommandError as error:
+        raise InputError(
+            f"the database is at step {here!r}, which this program does not know: a newer EITR wrote it; use that one"
+        ) from error

@@ -1,0 +1,314 @@
+"""Everything the server remembers, table by table."""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s",
+    "pk": "pk_%(table_name)s",
+}
+"""Constraints have names, so that migrations can change them on every database."""
+
+
+class State(StrEnum):
+    """Of a round: open -> closing -> aggregating -> one of the last three, which are final."""
+
+    OPEN = "open"
+    CLOSING = "closing"
+    AGGREGATING = "aggregating"
+    PUBLISHED = "published"
+    QUARANTINED = "quarantined"
+    ABANDONED = "abandoned"
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing follows."""
+        return self in (State.PUBLISHED, State.QUARANTINED, State.ABANDONED)
+
+
+class Moment(TypeDecorator[datetime]):
+    """A point in time, in UTC; SQLite, which knows no time zones, keeps it without."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Write: as UTC."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a moment without a time zone")
+        value = value.astimezone(UTC)
+        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Read: as UTC."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+Number = BigInteger().with_variant(Integer(), "sqlite")
+"""Numbers that are given out one after the other: SQLite does so for plain integers only."""
+
+
+class Table(DeclarativeBase):
+    """What all tables have in common."""
+
+    metadata = MetaData(naming_convention=NAMING)
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        datetime: Moment(),
+        int: BigInteger(),
+        bytes: LargeBinary(),
+        dict[str, Any]: JSON(),
+        list[Any]: JSON(),
+    }
+
+
+class Participant(Table):
+    """Somebody who takes part. The secret itself is known to the participant alone."""
+
+    __tablename__ = "participants"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    secret_hash: Mapped[bytes]
+    invitation: Mapped[bytes | None] = mapped_column(unique=True)
+    """The keyed hash of the invitation code, if there was one: who comes back with it is the same participant."""
+    enrolled: Mapped[datetime]
+    seen: Mapped[datetime]
+
+
+class Invitation(Table):
+    """A code that lets one person take part; only its keyed hash is kept."""
+
+    __tablename__ = "invitations"
+
+    hash: Mapped[bytes] = mapped_column(primary_key=True)
+    note: Mapped[str]
+    """The operator's own words: for whom it is."""
+    created: Mapped[datetime]
+    revoked: Mapped[datetime | None]
+
+
+class Vocabulary(Table):
+    """Words and their weights, by the hash of the file."""
+
+    __tablename__ = "vocabularies"
+
+    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    content: Mapped[bytes]
+
+
+class Model(Table):
+    """A published version. The highest is the current one; none is ever changed."""
+
+    __tablename__ = "models"
+
+    version: Mapped[int] = mapped_column(Number, primary_key=True, autoincrement=False)
+    created: Mapped[datetime]
+    origin: Mapped[str]
+    """`shipped`, `round` or `rollback`."""
+    round: Mapped[int | None]
+    restored: Mapped[int | None]
+    """Of a rollback: the version whose weights these are."""
+    layers: Mapped[list[Any]]
+    weights: Mapped[bytes]
+    """float32, little-endian."""
+    sha256: Mapped[str] = mapped_column(String(64))
+    vocabulary: Mapped[str] = mapped_column(ForeignKey("vocabularies.sha256"))
+    accuracy: Mapped[float | None]
+    """On the operator's validation pages."""
+    class_accuracy: Mapped[dict[str, Any] | None]
+    """The same, by class; a class without pages is missing."""
+
+
+class Round(Table):
+    """A call for updates to one version of the model."""
+
+    __tablename__ = "rounds"
+
+    id: Mapped[int] = mapped_column(Number, primary_key=True)
+    state: Mapped[str] = mapped_column(String(16), index=True)
+    under_way: Mapped[bool | None] = mapped_column(unique=True)
+    """True until the state is final, then NULL: being unique, it lets one round at a time be under way."""
+    base: Mapped[int] = mapped_column(ForeignKey("models.version"))
+    opened: Mapped[datetime]
+    deadline: Mapped[datetime]
+    minimum: Mapped[int]
+    quorum: Mapped[int]
+    maximum: Mapped[int]
+    grace_seconds: Mapped[float]
+    plan: Mapped[dict[str, Any]]
+    """Instructions for local training."""
+    received: Mapped[int] = mapped_column(default=0)
+    complete: Mapped[datetime | None]
+    """When the quorum was reached."""
+    closed: Mapped[datetime | None]
+    ended: Mapped[datetime | None]
+    rule: Mapped[str | None]
+    rule_settings: Mapped[dict[str, Any] | None]
+    result: Mapped[int | None]
+    """The version that was published."""
+    reason: Mapped[str | None]
+    """Why it was quarantined or abandoned."""
+    score: Mapped[dict[str, Any] | None]
+    """Accuracy before and after, also by class."""
+    seconds: Mapped[float | None]
+    """How long the aggregation took."""
+    owner: Mapped[str | None] = mapped_column(String(64))
+    """The worker that aggregates."""
+    lease: Mapped[datetime | None]
+    """Until when nobody else may."""
+    attempts: Mapped[int] = mapped_column(default=0)
+
+
+class Update(Table):
+    """That a participant's update was received: kept when its octets are gone, so that it is accepted once only."""
+
+    __tablename__ = "updates"
+    __table_args__ = (UniqueConstraint("round", "participant"),)
+
+    id: Mapped[int] = mapped_column(Number, primary_key=True)
+    round: Mapped[int] = mapped_column(ForeignKey("rounds.id", ondelete="CASCADE"))
+    participant: Mapped[str] = mapped_column(ForeignKey("participants.id", ondelete="CASCADE"), index=True)
+    sha256: Mapped[bytes]
+    encoding: Mapped[str] = mapped_column(String(32))
+    size: Mapped[int]
+    received: Mapped[datetime]
+
+
+class Octets(Table):
+    """What was sent; deleted when the round ends."""
+
+    __tablename__ = "octets"
+
+    update: Mapped[int] = mapped_column(
+        Number, ForeignKey("updates.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    data: Mapped[bytes]
+
+
+class Refusal(Table):
+    """An update that could be told from its octets to be rubbish: evidence when its round is aggregated."""
+
+    __tablename__ = "refusals"
+
+    round: Mapped[int] = mapped_column(Number, ForeignKey("rounds.id", ondelete="CASCADE"), primary_key=True)
+    participant: Mapped[str] = mapped_column(ForeignKey("participants.id", ondelete="CASCADE"), primary_key=True)
+    reason: Mapped[str]
+    received: Mapped[datetime]
+
+
+class Observation(Table):
+    """What a rule saw of a participant in a round. For the operator; the participant never learns it."""
+
+    __tablename__ = "observations"
+
+    round: Mapped[int] = mapped_column(Number, ForeignKey("rounds.id", ondelete="CASCADE"), primary_key=True)
+    participant: Mapped[str] = mapped_column(
+        ForeignKey("participants.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
+    weight: Mapped[float | None]
+    positive: Mapped[int | None]
+    negative: Mapped[int | None]
+    """Values that were rectified."""
+    reputation: Mapped[float | None]
+    opinions: Mapped[dict[str, Any] | None]
+    """By detector."""
+    refused: Mapped[bool] = mapped_column(default=False)
+
+
+class Memory(Table):
+    """What a rule remembers of a participant: one row of each of its arrays."""
+
+    __tablename__ = "memories"
+
+    participant: Mapped[str] = mapped_column(ForeignKey("participants.id", ondelete="CASCADE"), primary_key=True)
+    rule: Mapped[str] = mapped_column(primary_key=True)
+    rounds: Mapped[int]
+    arrays: Mapped[bytes]
+
+
+class Standing(Table):
+    """The reputation of somebody who erased their data: it waits for whoever comes back with the same invitation."""
+
+    __tablename__ = "standings"
+
+    invitation: Mapped[bytes] = mapped_column(primary_key=True)
+    rule: Mapped[str] = mapped_column(primary_key=True)
+    rounds: Mapped[int]
+    arrays: Mapped[bytes]
+    since: Mapped[datetime]
+
+
+class Operator(Table):
+    """Somebody who may use the dashboard."""
+
+    __tablename__ = "operators"
+
+    id: Mapped[int] = mapped_column(Number, primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    password_hash: Mapped[str]
+    created: Mapped[datetime]
+
+
+class SetupLink(Table):
+    """A link that sets an operator's password, once."""
+
+    __tablename__ = "setup_links"
+
+    hash: Mapped[bytes] = mapped_column(primary_key=True)
+    expires: Mapped[datetime]
+
+
+class Session(Table):
+    """A signed-in operator."""
+
+    __tablename__ = "sessions"
+
+    hash: Mapped[bytes] = mapped_column(primary_key=True)
+    operator: Mapped[int] = mapped_column(ForeignKey("operators.id", ondelete="CASCADE"))
+    created: Mapped[datetime]
+    expires: Mapped[datetime]
+
+
+class Audit(Table):
+    """What operators did, and what the server decided by itself."""
+
+    __tablename__ = "audit"
+
+    id: Mapped[int] = mapped_column(Number, primary_key=True)
+    at: Mapped[datetime] = mapped_column(index=True)
+    who: Mapped[str]
+    action: Mapped[str]
+    detail: Mapped[dict[str, Any]]
+
+
+class Limit(Table):
+    """How often something was done from one address in one stretch of time; the address as a keyed hash."""
+
+    __tablename__ = "limits"
+
+    key: Mapped[bytes] = mapped_column(primary_key=True)
+    stretch: Mapped[int] = mapped_column(primary_key=True)
+    count: Mapped[int]
+    expires: Mapped[datetime]

@@ -1,0 +1,188 @@
+"""How updates get into the database: many at a time, in one transaction, and nobody is told before it is committed.
+
+A commit waits for the disk, whatever it holds. Requests hand their updates to one thread, which writes all that wait
+together: under load a commit serves dozens. The answer to each is exact: received, received before, or why not.
+"""
+
+import threading
+from collections.abc import Iterable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any
+
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from eitr.server.clock import now
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import Octets, Participant, Refusal, Round, State, Update
+from eitr.server.problems import Problem
+from eitr.server.updates import Sent
+
+MOST_TOGETHER = 32
+"""Updates in one transaction: some thirty megabytes."""
+
+Item = tuple[Sent, "Future[None]"]
+
+
+class Ingest:
+    """The one writer of updates in a process."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: SimpleQueue[Item | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
+        self._thread.start()
+
+    def submit(self, sent: Sent) -> "Future[None]":
+        """Hand over an update; the future is done when it is committed, or fails with a `Problem`."""
+        done: Future[None] = Future()
+        self._waiting.put((sent, done))
+        return done
+
+    def close(self) -> None:
+        """Write what waits, then stop."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            first = self._waiting.get()
+            if first is None:
+                return
+            batch, stop = [first], False
+            while len(batch) < MOST_TOGETHER and not self._waiting.empty():
+                following = self._waiting.get()
+                if following is None:
+                    stop = True
+                    break
+                batch.append(following)
+            self._store(batch)
+            if stop:
+                return
+
+    def _store(self, batch: list[Item]) -> None:
+        try:
+            with self._database.writing() as session:
+                outcomes = store(session, [sent for sent, _ in batch])
+        except Exception as error:
+            if len(batch) > 1:  # one of them spoils it for all: each by itself
+                for item in batch:
+                    self._store([item])
+                return
+            outcomes = [_reason(error)]
+        for (_, done), outcome in zip(batch, outcomes, strict=True):
+            if outcome is None:
+                done.set_result(None)
+            else:
+                done.set_exception(outcome)
+
+
+def _reason(error: Exception) -> Exception:
+    if isinstance(error, IntegrityError):
+        return Problem("not-enrolled", "The participant has left.")
+    return error
+
+
+def store(session: Session, batch: list[Sent]) -> list[Exception | None]:
+    """Store updates in one transaction; return for each why it was not, or None."""
+    dialect = session.get_bind().dialect.name
+    found = {row.id: row for row in session.scalars(select(Round).where(Round.id.in_({sent.round for sent in batch})))}
+    outcomes: list[Exception | None] = [_unwanted(found.get(sent.round)) for sent in batch]
+    wanted = [place for place, outcome in enumerate(outcomes) if outcome is None]
+    if not wanted:
+        return _unless_received(session, batch, outcomes)
+    add: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[dialect](Update)
+    moment = now()
+    rows = [
+        {
+            "round": batch[place].round,
+            "participant": batch[place].participant,
+            "sha256": batch[place].sha256,
+            "encoding": batch[place].encoding,
+            "size": len(batch[place].data),
+            "received": moment,
+        }
+        for place in wanted
+    ]
+    added = session.execute(
+        add.on_conflict_do_nothing(index_elements=["round", "participant"]).returning(
+            Update.id, Update.round, Update.participant
+        ),
+        rows,
+    ).all()
+    numbers = {(round, participant): id for id, round, participant in added}
+    octets = []
+    for place in wanted:
+        number = numbers.pop((batch[place].round, batch[place].participant), None)
+        if number is None:
+            outcomes[place] = Problem("already-sent")
+        else:
+            octets.append({"update": number, "data": batch[place].data})
+    if octets:
+        session.execute(insert(Octets), octets)
+    for round in {batch[place].round for place in wanted}:
+        new = sum(one.round == round for one in added)
+        _count(session, round, new)
+    return _unless_received(session, batch, outcomes)
+
+
+def _unwanted(round: Round | None) -> Problem | None:
+    if round is None:
+        return Problem("unknown-round")
+    if round.state != State.OPEN or round.deadline <= now() or round.received >= round.maximum:
+        return Problem("round-closed", "The round takes no more updates; ask for the current one.")
+    return None
+
+
+def _count(session: Session, round: int, new: int) -> None:
+    """Count updates, at the end of the transaction: closing the round waits for it, and it for closing.
+
+    The round is locked for no longer than a commit takes. If it closed meanwhile, or is full, nothing is stored.
+    """
+    count = Round.received + new
+    wanted = (Round.id == round, Round.state == State.OPEN, count <= Round.maximum)
+    complete = func.coalesce(Round.complete, now())
+    done: Any = session.execute(update(Round).where(*wanted).values(received=count))
+    if done.rowcount != 1:
+        raise Problem("round-closed", "The round takes no more updates; ask for the current one.")
+    session.execute(update(Round).where(Round.id == round, Round.received >= Round.quorum).values(complete=complete))
+
+
+def _unless_received(session: Session, batch: list[Sent], outcomes: list[Exception | None]) -> list[Exception | None]:
+    """Turn refusals of what was received before, the very same octets, into success."""
+    refused = [place for place, outcome in enumerate(outcomes) if outcome is not None]
+    if not refused:
+        return outcomes
+    rounds = {batch[place].round for place in refused}
+    people = {batch[place].participant for place in refused}
+    before = {
+        (row.round, row.participant): row.sha256
+        for row in session.scalars(select(Update).where(Update.round.in_(rounds), Update.participant.in_(people)))
+    }
+    for place in refused:
+        sent = batch[place]
+        known = before.get((sent.round, sent.participant))
+        if known == sent.sha256:
+            outcomes[place] = None
+        elif known is not None:
+            outcomes[place] = Problem("already-sent", "Another update of this round was received before.")
+    return outcomes
+
+
+def note_refusal(database: Database, round: int, participant: str, reason: str) -> None:
+    """Remember that a participant sent rubbish to an open round; once a round is enough."""
+    with database.writing() as session:
+        found = session.get(Round, round)
+        if found is None or found.state != State.OPEN or session.get(Participant, participant) is None:
+            return
+        if session.get(Refusal, (round, participant)) is None:
+            session.add(Refusal(round=round, participant=participant, reason=reason, received=now()))
+
+
+def waiting_for(futures: Iterable["Future[None]"]) -> None:
+    """Wait for several updates; for tests and tools."""
+    for future in futures:
+        future.result()

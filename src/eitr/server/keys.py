@@ -1,0 +1,66 @@
+"""The server's own key, and what it is for: hashes that nobody can make or try out without it."""
+
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+from eitr.errors import InputError
+
+BYTES = 32
+FILE = "server.key"
+
+
+class Key:
+    """Makes keyed hashes, each kind for one purpose."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+
+    @classmethod
+    def of(cls, folder: Path) -> "Key":
+        """Read the key of a server's folder; make it at the first start."""
+        path = folder / FILE
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            fresh = folder / f".{FILE}.{secrets.token_hex(8)}"
+            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+                stream.write(secrets.token_bytes(BYTES))
+                stream.flush()
+                os.fsync(stream.fileno())
+            # Of two processes that start at once, one puts its file in place and both read it.
+            with contextlib.suppress(FileExistsError):
+                os.link(fresh, path)
+            fresh.unlink()
+        return cls(_read(path))
+
+    def hash(self, purpose: str, value: str) -> bytes:
+        """Return the keyed hash of a text; of another purpose it is another hash."""
+        return hmac.digest(self._secret, f"{purpose}\0{value}".encode(), hashlib.sha256)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        secret = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    if len(secret) != BYTES:
+        raise InputError(f"{path}: a key has {BYTES} bytes, this file has {len(secret)}: restore it from a backup")
+    return secret
+
+
+def new_secret() -> str:
+    """Return a secret of 256 bits that can stand in a URL or a header."""
+    return secrets.token_urlsafe(BYTES)
+
+
+def secret_hash(secret: str) -> bytes:
+    """Return what is kept of a secret. It is random and long: one round of SHA-256 is enough, nobody guesses it."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def same(one: bytes, other: bytes) -> bool:
+    """Compare in a time that does not tell how much is alike."""
+    return hmac.compare_digest(one, other)

@@ -1,0 +1,84 @@
+"""How often one address may do something.
+
+Enrolments are counted in the database, under a keyed hash of the address, so that several processes and a restart count
+together; other requests in memory, where a look costs nothing.
+"""
+
+import ipaddress
+import time
+from collections import OrderedDict
+from datetime import timedelta
+
+from sqlalchemy import delete
+
+from eitr.server.clock import now
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import Limit
+from eitr.server.keys import Key
+from eitr.server.problems import Problem
+
+HOUR = 3600
+MINUTE = 60.0
+MOST_ADDRESSES = 100_000
+
+
+def network_of(address: str) -> str:
+    """Return what counts as one address: of IPv6 the first half, since one household has the other.
+
+    >>> network_of("2001:db8:1:2:3:4:5:6"), network_of("192.0.2.7"), network_of("?")
+    ('2001:db8:1:2::/64', '192.0.2.7', '?')
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address[:100]
+    if found.version == 6:
+        mapped = found.ipv4_mapped
+        return str(mapped) if mapped else str(ipaddress.ip_network((found, 64), strict=False))
+    return str(found)
+
+
+class Enrolments:
+    """At most so many from one address in an hour."""
+
+    def __init__(self, database: Database, key: Key, most: int) -> None:
+        self._database, self._key, self._most = database, key, most
+
+    def count(self, address: str) -> None:
+        """Count one; refuse it if there were too many in this hour."""
+        moment = now()
+        stretch = int(moment.timestamp()) // HOUR
+        hashed = self._key.hash("enrolment", network_of(address))
+        with self._database.writing() as session:
+            session.execute(delete(Limit).where(Limit.expires < moment))
+            found = session.get(Limit, (hashed, stretch), with_for_update=True)
+            if found is None:
+                expires = moment + timedelta(seconds=HOUR)
+                session.add(Limit(key=hashed, stretch=stretch, count=1, expires=expires))
+                return
+            if found.count >= self._most:
+                wait = HOUR - int(moment.timestamp()) % HOUR
+                raise Problem(
+                    "too-many-requests",
+                    f"{self._most} enrolments an hour are enough; try again later.",
+                    headers={"Retry-After": str(wait)},
+                )
+            found.count += 1
+
+
+class Requests:
+    """At most so many from one address in a minute, refilled evenly."""
+
+    def __init__(self, most: int) -> None:
+        self._most = float(most)
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def allowed(self, address: str) -> bool:
+        """Count one; say whether it may be answered."""
+        key, moment = network_of(address), time.monotonic()
+        left, since = self._left.pop(key, (self._most, moment))
+        left = min(self._most, left + (moment - since) * self._most / MINUTE)
+        self._left[key] = (left - 1 if left >= 1 else left, moment)
+        if len(self._left) > MOST_ADDRESSES:
+            self._left.popitem(last=False)
+        return left >= 1

@@ -1,0 +1,66 @@
+"""What a rule remembers, kept by participant: a state is taken apart into rows and put together again.
+
+Only those who take part in a round are read and written, however many were ever there. That gives the same numbers: a
+rule looks at the rows of the round's clients alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from eitr.aggregation.interface import Rule
+from eitr.container import pack, unpack
+from eitr.server.db.tables import Memory
+from eitr.state import State, blank
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def packed(rows: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return the rows of one participant, (columns,) each, as bytes."""
+    return pack({}, dict(sorted(rows.items())))
+
+
+def unpacked(data: bytes) -> Arrays:
+    """Return what `packed` made bytes of."""
+    return unpack(data)[1]
+
+
+def load(session: Session, rule: Rule, ids: Sequence[str]) -> State:
+    """Return the state of a rule as far as it concerns some participants."""
+    found = {
+        kept.participant: (kept.rounds, unpacked(kept.arrays))
+        for kept in session.scalars(select(Memory).where(Memory.rule == rule.name, Memory.participant.in_(ids)))
+    }
+    clients = sorted(found)
+    rows = [found[client][1] for client in clients]
+    memory = {name: _table([row.get(name) for row in rows]) for name in sorted({name for row in rows for name in row})}
+    return State(rule.name, tuple(clients), np.array([found[client][0] for client in clients], np.int64), memory)
+
+
+def save(session: Session, state: State) -> None:
+    """Keep a state, participant by participant."""
+    for row, client in enumerate(state.clients):
+        session.merge(
+            Memory(
+                participant=client,
+                rule=state.rule,
+                rounds=int(state.rounds[row]),
+                arrays=packed({name: array[row] for name, array in state.memory.items()}),
+            )
+        )
+
+
+def _table(rows: Sequence[NDArray[Any] | None]) -> NDArray[Any]:
+    """Stack rows of one array; who has none, or a shorter one from other settings, gets what a newcomer has."""
+    there = [row for row in rows if row is not None]
+    width = max(len(row) for row in there)
+    table = blank((len(rows), width), there[0].dtype)
+    for place, row in enumerate(rows):
+        if row is not None:
+            table[place, : len(row)] = row
+    return table

@@ -1,0 +1,63 @@
+"""Errors as documents of one shape (RFC 9457): a type to program by, a sentence to read."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi.responses import JSONResponse
+
+MEDIA_TYPE = "application/problem+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of problem, as `docs/protocol.md` lists it."""
+
+    slug: str
+    status: int
+    title: str
+
+
+KINDS = {
+    kind.slug: kind
+    for kind in (
+        Kind("malformed-request", 400, "The request is not what this address expects."),
+        Kind("not-enrolled", 401, "The participant is unknown, or the secret is wrong."),
+        Kind("invitation-needed", 403, "Enrolment needs an invitation that is valid."),
+        Kind("not-found", 404, "There is nothing at this address."),
+        Kind("no-round", 404, "No round is open."),
+        Kind("unknown-round", 404, "There is no such round."),
+        Kind("unknown-version", 404, "There is no such version of the model."),
+        Kind("method-not-allowed", 405, "This address does not take that method."),
+        Kind("slow", 408, "The update took too long to arrive."),
+        Kind("already-sent", 409, "Another update was already received from this participant in this round."),
+        Kind("round-closed", 409, "The round takes no more updates."),
+        Kind("length-required", 411, "The request must say how long it is."),
+        Kind("too-large", 413, "The request is longer than anything expected here."),
+        Kind("unsupported-encoding", 415, "Updates of this kind are not understood."),
+        Kind("wrong-length", 422, "The update does not have as many octets as the model has parameters."),
+        Kind("wrong-digest", 422, "The octets are not those the digest was made of."),
+        Kind("not-finite", 422, "The update holds a NaN or an infinity."),
+        Kind("too-great", 422, "The update holds a number that no training leads to."),
+        Kind("too-many-requests", 429, "Too many requests from this address."),
+        Kind("headers-too-large", 431, "The headers are too large."),
+        Kind("failed", 500, "The server failed. It has noted what happened; try again later."),
+        Kind("busy", 503, "The server is busy; try again later."),
+    )
+}
+
+
+class Problem(Exception):  # noqa: N818 (the RFC calls it so)
+    """Ends a request with a problem document."""
+
+    def __init__(self, slug: str, detail: str = "", **more: Any) -> None:
+        self.kind = KINDS[slug]
+        self.detail, self.headers = detail, more.pop("headers", {})
+        self.more = more
+        super().__init__(f"{slug}: {detail}")
+
+    def answer(self) -> JSONResponse:
+        """Return the document."""
+        content = {"type": f"/problems/{self.kind.slug}", "title": self.kind.title, "status": self.kind.status}
+        if self.detail:
+            content["detail"] = self.detail
+        return JSONResponse({**content, **self.more}, self.kind.status, self.headers, MEDIA_TYPE)

@@ -1,0 +1,60 @@
+"""How good a model is on the operator's validation pages: the last check before it is published."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import numpy as np
+
+from eitr.aggregation.interface import Scorer
+from eitr.datasets.jsonl import labelled_rows
+from eitr.errors import InputError
+from eitr.model import Network, Vector, predict
+from eitr.model.validation import ValidationPages
+from eitr.pages.page import Page
+from eitr.pages.vocabulary import Vocabulary
+from eitr.taxonomy import NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Shares of pages whose class was found."""
+
+    accuracy: float
+    by_class: dict[str, float]
+    """Of each class that has pages."""
+
+
+class Scoring:
+    """The operator's pages of known class, or those of the package."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        if path is None:
+            with as_file(files("eitr").joinpath("assets", "validation.jsonl")) as shipped:
+                pages = list(labelled_rows(shipped))
+        else:
+            pages = list(labelled_rows(path))
+        if not pages:
+            raise InputError(f"{path}: there are no pages to validate with")
+        self._pages: list[Page] = [one.page for one in pages]
+        self._labels = np.array([one.label for one in pages], np.int64)
+        self._prepared = lru_cache(maxsize=2)(self._prepare)
+
+    def _prepare(self, network: Network, vocabulary: str) -> ValidationPages:
+        return ValidationPages(network, Vocabulary.from_json(vocabulary).rows(self._pages), self._labels)
+
+    def scorer(self, network: Network, vocabulary: Vocabulary) -> Scorer:
+        """Return what rules ask about each update."""
+        return self._prepared(network, vocabulary.to_json()).losses
+
+    def score(self, network: Network, vector: Vector, vocabulary: Vocabulary) -> Score:
+        """Let a model classify the pages."""
+        pages = self._prepared(network, vocabulary.to_json())
+        right = predict(network, vector, pages.rows).argmax(axis=1) == self._labels
+        by_class = {
+            name: float(right[self._labels == label].mean())
+            for label, name in enumerate(NAMES)
+            if (self._labels == label).any()
+        }
+        return Score(float(right.mean()), by_class)

@@ -1,0 +1,151 @@
+"""What an operator can set: declared once, read from the environment or a file, documented by `eitr settings`."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from eitr.aggregation.interface import Rule
+from eitr.aggregation.registry import make_rule, rule_class
+from eitr.errors import InputError
+from eitr.model.plan import TrainingPlan
+from eitr.settings import parse_settings
+
+PREFIX = "EITR_"
+Days = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class ServerSettings(BaseSettings):
+    """Each is the variable `EITR_` and its name in capitals, or a line of the file that `EITR_SETTINGS` names."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True, validate_default=True)
+
+    folder: Path = Field(Path("eitr-server"), description="Where the server keeps its key, and its SQLite database.")
+    database: str = Field(
+        "", description="Address of the database, such as postgresql+psycopg://user@host/name; empty: SQLite."
+    )
+    host: str = Field("127.0.0.1", description="The address to listen on; 0.0.0.0 for all.")
+    port: int = Field(8000, ge=0, le=65535, description="The port to listen on; 0 for any that is free.")
+    public_address: str = Field(
+        "", description="How others reach the server, such as https://eitr.example.org; empty: host and port."
+    )
+    proxies: str = Field(
+        "127.0.0.1", description="Addresses of reverse proxies whose X-Forwarded-For and -Proto are believed."
+    )
+    worker: bool = Field(True, description="Whether `eitr serve` runs rounds, too; without, run `eitr worker`.")
+
+    enrolment: Literal["open", "invitation"] = Field("open", description="Who may take part: anybody, or the invited.")
+    enrolments_per_hour: int = Field(20, ge=1, description="New participants from one network address in an hour.")
+
+    rule: str = Field("fused", description="The aggregation rule; `eitr rules` lists them.")
+    rule_settings: list[str] = Field([], description='Its settings, as a JSON list such as ["ramp=5"].')
+    validation_pages: Path | None = Field(
+        None, description="Pages of known class that models are scored with, JSON lines; none: those of the package."
+    )
+    margin: float = Field(
+        0.02, ge=0, le=1, description="By how much the accuracy on these pages may fall before a round is quarantined."
+    )
+
+    automatic_rounds: bool = Field(True, description="Whether a new round opens by itself when the last one ended.")
+    round_seconds: Seconds = Field(86400.0, description="How long a round stays open at most.")
+    pause_seconds: float = Field(60.0, ge=0, description="How long to wait between two rounds.")
+    quorum: int = Field(20, ge=1, description="Updates after which a round closes, `grace_seconds` later.")
+    grace_seconds: float = Field(0.0, ge=0, description="How long a round stays open after the quorum was reached.")
+    maximum: int = Field(1000, ge=1, description="Updates at which a round closes at once.")
+    minimum: int = Field(5, ge=1, description="Updates without which a round is abandoned at its deadline.")
+
+    epochs: int = Field(10, ge=1, description="Training: passes over a participant's pages.")
+    max_batches: int = Field(30, ge=1, description="Training: batches in an epoch, at most.")
+    batch_size: int = Field(64, ge=1, description="Training: pages in a batch.")
+    learning_rate: float = Field(0.01, ge=0, description="Training: length of a step.")
+    momentum: float = Field(0.8, ge=0, lt=1, description="Training: what is left of the last step's velocity.")
+    dropout: float = Field(0.5, ge=0, lt=1, description="Training: the share of hidden units silenced.")
+
+    uploads_at_once: int = Field(128, ge=1, description="Updates received at a time; others wait or are told to.")
+    upload_seconds: Seconds = Field(60.0, description="How long one update may take to arrive.")
+    requests_per_minute: int = Field(600, ge=1, description="Requests from one network address in a minute.")
+    lease_seconds: Seconds = Field(30.0, description="After which silence another worker takes over a round.")
+    poll_seconds: Seconds = Field(0.5, description="How often a worker looks for something to do.")
+
+    keep_observations_days: Days = Field(365.0, description="How long it is known who did what in a round.")
+    keep_participants_days: Days = Field(730.0, description="How long a participant who does not return is kept.")
+    keep_audit_days: Days = Field(365.0, description="How long the audit log reaches back.")
+    keep_models: int = Field(1000, ge=1, description="How many old versions of the model are kept.")
+    session_hours: float = Field(12.0, gt=0, description="After which an operator must sign in again.")
+
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What is logged.")
+    metrics: bool = Field(True, description="Whether /metrics answers; it names no participant.")
+
+    @field_validator("database")
+    @classmethod
+    def _known_database(cls, value: str) -> str:
+        if value and not value.startswith(("sqlite:///", "postgresql+psycopg://")):
+            raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not self.minimum <= self.quorum <= self.maximum:
+            raise ValueError(f"minimum, quorum and maximum must rise: {self.minimum}, {self.quorum} and {self.maximum}")
+        try:
+            self.make_rule()
+        except InputError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    def make_rule(self) -> Rule:
+        """Return the rule that rounds are aggregated by."""
+        return make_rule(self.rule, **parse_settings(rule_class(self.rule), self.rule_settings))
+
+    @property
+    def plan(self) -> TrainingPlan:
+        """The part of a round's instructions that concerns training."""
+        return TrainingPlan(
+            epochs=self.epochs,
+            max_batches=self.max_batches,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            momentum=self.momentum,
+            dropout=self.dropout,
+        )
+
+    @property
+    def database_address(self) -> str:
+        """The address of the database, the default one written out."""
+        return self.database or f"sqlite:///{self.folder / 'eitr.db'}"
+
+
+def read_settings(file: Path | None = None, **given: Any) -> ServerSettings:
+    """Read the settings: what is given, else the environment, else the file, else the defaults."""
+    if file is not None and not file.is_file():
+        raise InputError(f"{file}: there is no such file of settings")
+    try:
+        return ServerSettings(_env_file=file, **{name: value for name, value in given.items() if value is not None})  # type: ignore[call-arg]
+    except ValidationError as error:
+        raise InputError("; ".join(_complaints(error))) from None
+
+
+def described() -> list[tuple[str, FieldInfo]]:
+    """Return every setting's name and declaration."""
+    return list(ServerSettings.model_fields.items())
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a setting.
+
+    >>> variable("round_seconds")
+    'EITR_ROUND_SECONDS'
+    """
+    return PREFIX + name.upper()
+
+
+def _complaints(error: ValidationError) -> list[str]:
+    found = []
+    for one in error.errors():
+        place = ".".join(str(part) for part in one["loc"])
+        reason = one["msg"].removeprefix("Value error, ")
+        found.append(f"{variable(place)}: {reason}" if place else reason)
+    return found

@@ -1,0 +1,116 @@
+"""What happens without anybody asking: rounds open, close and are aggregated; what is old is deleted."""
+
+import logging
+import secrets
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from eitr.aggregation.interface import Round as Given
+from eitr.server.aggregating import Aggregation
+from eitr.server.clock import now
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import State
+from eitr.server.metrics import Metrics
+from eitr.server.retention import Retention
+from eitr.server.rounds import Rounds
+from eitr.server.scoring import Scoring
+from eitr.server.settings import ServerSettings
+
+MOST_ATTEMPTS = 5
+"""A round that kills its worker so often is abandoned."""
+CLEANING_SECONDS = 3600.0
+
+log = logging.getLogger("eitr.worker")
+
+
+class Worker:
+    """One of any number that share a database."""
+
+    def __init__(self, database: Database, settings: ServerSettings, scoring: Scoring, metrics: Metrics) -> None:
+        self._settings, self._metrics = settings, metrics
+        self._rounds = Rounds(database, settings)
+        self._rule = settings.make_rule()
+        self._aggregation = Aggregation(database, self._rule, scoring, settings.margin)
+        self._retention = Retention(database, settings)
+        self._name = f"{socket.gethostname()[:40]}-{secrets.token_hex(6)}"
+        self._stop = threading.Event()
+        self._cleaned = 0.0
+
+    def run(self) -> None:
+        """Work until `stop`; a failure is logged and tried again, never the end."""
+        self._warm_up()
+        while not self._stop.is_set():
+            try:
+                worked = self.step()
+            except Exception:
+                log.exception("the worker failed; it goes on")
+                worked = False
+            if not worked:
+                self._stop.wait(self._settings.poll_seconds)
+
+    def stop(self) -> None:
+        """Let `run` return, after what it is at."""
+        self._stop.set()
+
+    def step(self) -> bool:
+        """Do what is due; say whether there was a round to aggregate."""
+        self._rounds.open_if_due()
+        self._rounds.close_if_due()
+        self._clean()
+        id = self._rounds.claim(self._name)
+        if id is None:
+            return False
+        self._aggregate(id)
+        return True
+
+    def _aggregate(self, id: int) -> None:
+        round = self._rounds.get(id)
+        if round is None:
+            return
+        if round.attempts > MOST_ATTEMPTS:
+            self._rounds.abandon(id, f"aggregation failed {MOST_ATTEMPTS} times", State.AGGREGATING)
+            return
+        with self._keeping(id):
+            outcome = self._aggregation.run(id, self._name)
+        if outcome is not None:
+            self._metrics.rounds.labels(outcome).inc()
+            log.info("round ended", extra={"round": id, "outcome": str(outcome)})
+
+    @contextmanager
+    def _keeping(self, id: int) -> Iterator[None]:
+        """Renew the lease while the aggregation runs."""
+        done = threading.Event()
+
+        def renew() -> None:
+            while not done.wait(self._settings.lease_seconds / 3):
+                try:
+                    if not self._rounds.renew(id, self._name):
+                        return
+                except Exception:
+                    log.exception("the lease could not be renewed")
+
+        thread = threading.Thread(target=renew, name="lease", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    def _clean(self) -> None:
+        moment = now().timestamp()
+        if moment - self._cleaned >= CLEANING_SECONDS:
+            self._cleaned = moment
+            self._retention.run()
+
+    def _warm_up(self) -> None:
+        """Compile the rule's kernels, or load them, before the first round needs them."""
+        few = np.zeros((4, 8), np.float32)
+        try:
+            self._rule.update(self._rule.init(), Given(few[0], few, ["a", "b", "c", "d"]))
+        except Exception:  # FLTrust wants trusted parameters, say: the first round says what is wrong
+            log.debug("the rule could not be tried beforehand", exc_info=True)
