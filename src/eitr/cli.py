@@ -17,6 +17,7 @@ from eitr import __version__
 from eitr.datasets.commands import data
 from eitr.errors import InputError
 from eitr.lab.commands import lab
+from eitr.server import commands as server
 from eitr.taxonomy import TOPICS, index_of
 
 app = typer.Typer(
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 app.add_typer(data)
 app.add_typer(lab)
+server.add_to(app)
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from eitr.aggregation.interface import Result, Rule
 from eitr.aggregation.interface import Round as Given
 from eitr.model import Network
+from eitr.octets import decoded
 from eitr.pages.vocabulary import Vocabulary
 from eitr.server import memory
 from eitr.server.clock import now
@@ -20,7 +21,6 @@ from eitr.server.db.tables import Vocabulary as VocabularyFile
 from eitr.server.models import publish
 from eitr.server.rounds import changed, ending, forget_octets, octets_of
 from eitr.server.scoring import Score, Scoring
-from eitr.server.updates import decoded
 from eitr.state import State as Remembered
 
 

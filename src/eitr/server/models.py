@@ -1,9 +1,11 @@
 """Published models: the current version, its manifest, its weights. A version never changes once it is there."""
 
 import hashlib
+import json
 import threading
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ FRESH_SECONDS = 0.25
 """How long a process may still show the last version after another process published one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Current:
     """What the manifest says."""
 
@@ -41,6 +43,11 @@ class Current:
     def etag(self) -> str:
         """Changes with every version."""
         return f'"{self.version}-{self.sha256[:16]}"'
+
+    @cached_property
+    def text(self) -> bytes:
+        """The manifest as it is sent."""
+        return json.dumps(self.manifest()).encode()
 
     def manifest(self) -> dict[str, Any]:
         """Return the document that clients read."""
@@ -95,12 +102,12 @@ class Models:
             return None if found is None else described(found)
 
     def weights(self, version: int) -> bytes | None:
-        """Return the parameters of a version, float32 little-endian."""
+        """Return the parameters of a version, float32 little-endian; None where there are none, or none any more."""
         with self._lock:
             if version in self._weights:
                 return self._weights[version]
         with self._database.reading() as session:
-            data = session.scalar(select(Model.weights).where(Model.version == version))
+            data = session.scalar(select(Model.weights).where(Model.version == version)) or None
         if data is not None:
             with self._lock:
                 self._weights[version] = data
@@ -185,7 +192,7 @@ def roll_back(database: Database, version: int, who: str) -> int | None:
     """Publish the weights of an earlier version as a new one; return its number, None if there is no such version."""
     with database.writing() as session:
         old = session.get(Model, version)
-        if old is None:
+        if old is None or not old.weights:
             return None
         vector = np.frombuffer(old.weights, "<f4").astype(np.float32)
         new = publish(session, origin="rollback", vector=vector, like=old, restored=version)

@@ -56,6 +56,12 @@ class Rounds:
         with self._database.reading() as session:
             return session.get(Round, id)
 
+    def received(self, id: int, participant: str) -> bytes | None:
+        """Return the SHA-256 of what a participant sent in a round; None if nothing was received."""
+        with self._database.reading() as session:
+            query = select(Update.sha256).where(Update.round == id, Update.participant == participant)
+            return session.scalar(query)
+
     def open(self, who: str = "server") -> int | None:
         """Open a round for the current model; None if one is under way already."""
         settings, moment = self._settings, now()

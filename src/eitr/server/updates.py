@@ -5,19 +5,12 @@ of an update is never told.
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from eitr.aggregation.interface import LARGEST
-from eitr.model import Vector
+from eitr.octets import DIFFERENCE, WIDTHS
 from eitr.server.problems import Problem
-
-PARAMETERS: Final = "application/vnd.eitr.parameters"
-"""float32, little-endian: the parameters after training."""
-DIFFERENCE: Final = "application/vnd.eitr.difference"
-"""float16, little-endian: the parameters after training minus those of the round's base model."""
-WIDTHS: Final = {PARAMETERS: 4, DIFFERENCE: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +36,3 @@ def check(encoding: str, data: bytes | bytearray | memoryview, parameters: int) 
         raise Problem("not-finite", "Every parameter must be a finite number.")
     if largest > LARGEST:
         raise Problem("too-great", f"No parameter may be greater than {LARGEST:g}, in magnitude.")
-
-
-def decoded(encoding: str, data: bytes, base: Vector) -> Vector:
-    """Return the parameters that octets stand for; they were checked before.
-
-    float16 of the parameters themselves would not do: its steps are as long as those of training, and rounding them
-    makes an honest client look like none of the others. Differences are small, and so are their errors.
-    """
-    if encoding == PARAMETERS:
-        return np.frombuffer(data, "<f4").astype(np.float32)
-    return np.asarray(base + np.frombuffer(data, "<f2").astype(np.float32))
-
-
-def encoded(encoding: str, vector: Vector, base: Vector) -> bytes:
-    """Return the octets that stand for some parameters."""
-    if encoding == PARAMETERS:
-        return vector.astype("<f4").tobytes()
-    return (vector - base).astype("<f2").tobytes()

@@ -135,9 +135,10 @@ def middle(values: Floats) -> float:
     >>> middle(np.array([4.0, 1.0, np.nan, 3.0]))
     3.0
     """
-    ordered = np.sort(values, axis=None)  # NaN comes last
-    count = len(ordered) - int(np.count_nonzero(np.isnan(ordered)))
-    return float(0.5 * (ordered[(count - 1) // 2] + ordered[count // 2]))
+    count = values.size - int(np.count_nonzero(np.isnan(values)))
+    low, high = (count - 1) // 2, count // 2
+    ordered = np.partition(values, (low, high), axis=None)  # NaN comes last
+    return float(0.5 * (ordered[low] + ordered[high]))
 
 
 def middles(rows: Floats) -> Floats:

@@ -1,0 +1,77 @@
+"""Who asks: `Authorization: Bearer ID.SECRET`."""
+
+import re
+import time
+from collections import OrderedDict
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
+
+from eitr.server.keys import same, secret_hash
+from eitr.server.problems import Problem
+from eitr.server.services import Services
+
+ID = re.compile(r"[0-9a-f]{32}")
+LONGEST = 200
+REMEMBERED_SECONDS = 5.0
+MOST_REMEMBERED = 10_000
+
+bearer = HTTPBearer(auto_error=False, description="`ID.SECRET`, as enrolment gave them.")
+
+
+class Known:
+    """Who proved who they are a moment ago: somebody who sends a megabyte has just fetched one."""
+
+    def __init__(self) -> None:
+        self._until: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
+
+    def has(self, id: str, secret: str) -> bool:
+        """Say whether this very secret was right a moment ago."""
+        found = self._until.get(id)
+        return found is not None and time.monotonic() < found[1] and same(found[0], secret_hash(secret))
+
+    def add(self, id: str, secret: str) -> None:
+        """Remember that a secret was right."""
+        self._until[id] = (secret_hash(secret), time.monotonic() + REMEMBERED_SECONDS)
+        self._until.move_to_end(id)
+        if len(self._until) > MOST_REMEMBERED:
+            self._until.popitem(last=False)
+
+    def forget(self, id: str) -> None:
+        """Forget somebody who left."""
+        self._until.pop(id, None)
+
+
+def services(request: Request) -> Services:
+    """Return the parts of the server."""
+    found: Services = request.app.state.services
+    return found
+
+
+async def participant(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> str:
+    """Return the participant who asks; refuse anybody else."""
+    id, dot, secret = (credentials.credentials if credentials else "").partition(".")
+    if not dot or not ID.fullmatch(id) or not 0 < len(secret) <= LONGEST or not secret.isascii():
+        raise _refused()
+    known: Known = request.app.state.known
+    if not known.has(id, secret):
+        if not await run_in_threadpool(services(request).participants.known, id, secret):
+            raise _refused()
+        known.add(id, secret)
+    return id
+
+
+def _refused() -> Problem:
+    return Problem(
+        "not-enrolled",
+        "Send `Authorization: Bearer ID.SECRET` as enrolment gave them, or enrol again.",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
+Asked = Annotated[Services, Depends(services)]
+Who = Annotated[str, Depends(participant)]

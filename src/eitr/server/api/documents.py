@@ -1,0 +1,124 @@
+"""What goes over the wire as JSON."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from eitr.server.problems import KINDS, MEDIA_TYPE
+
+
+class Document(BaseModel):
+    """What all have in common: nothing unexpected is let through."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Enrolment(Document):
+    """A wish to take part."""
+
+    invitation: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="The code of an invitation, where the server asks for one."
+    )
+
+
+class Credentials(Document):
+    """Who a participant is: told once, never again."""
+
+    id: str = Field(description="The participant.")
+    secret: str = Field(description="To be sent as `Authorization: Bearer ID.SECRET`.")
+
+
+class File(Document):
+    """Where something lies, and how to know it."""
+
+    url: str
+    sha256: str
+    bytes: int | None = None
+
+
+class Manifest(Document):
+    """The current model."""
+
+    protocol: int
+    version: int
+    created: str
+    classes: list[str]
+    layers: list[int]
+    parameters: int
+    weights: File
+    vocabulary: File
+    safetensors: str
+    tfjs: str
+
+
+class Training(Document):
+    """How to train."""
+
+    epochs: int
+    max_batches: int
+    batch_size: int
+    learning_rate: float
+    momentum: float
+    dropout: float
+
+
+class OpenRound(Document):
+    """A call for updates."""
+
+    id: int
+    base: int = Field(description="The version of the model that training starts from.")
+    deadline: str
+    training: Training
+
+
+class Receipt(Document):
+    """That an update was received: nothing more is ever said about it."""
+
+    round: int
+    sha256: str
+
+
+class SentUpdate(Document):
+    """An update that was sent."""
+
+    round: int
+    received: str
+    sha256: str
+    bytes: int
+    encoding: str
+
+
+class Export(Document):
+    """Everything about a participant."""
+
+    participant: str
+    enrolled: str
+    seen: str
+    invited: bool
+    updates: list[SentUpdate]
+
+
+class ProblemDocument(BaseModel):
+    """An error (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str | None = None
+
+
+def problems(*slugs: str) -> dict[int | str, dict[str, Any]]:
+    """Return what OpenAPI says of the errors of an operation."""
+    found: dict[int | str, dict[str, Any]] = {}
+    usual = ("malformed-request", "too-many-requests", "failed")
+    for slug in (*slugs, *usual):
+        kind = KINDS[slug]
+        entry = found.setdefault(
+            kind.status,
+            {
+                "description": "",
+                "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}},
+            },
+        )
+        entry["description"] = f"{entry['description']} {kind.title}".strip()
+    return found

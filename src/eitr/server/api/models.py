@@ -1,0 +1,119 @@
+"""Models: a manifest that changes, files that never do."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from eitr.model.files import to_safetensors
+from eitr.model.tfjs import to_tfjs
+from eitr.server.api.authentication import Asked
+from eitr.server.api.documents import Manifest, problems
+from eitr.server.models import Current
+from eitr.server.problems import Problem
+from eitr.server.services import Services
+
+FOR_EVER = "public, max-age=31536000, immutable"
+SAME: dict[int | str, dict[str, Any]] = {304: {"description": "As it was."}}
+OCTETS: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
+    **SAME,
+    **problems("unknown-version"),
+}
+JSON: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {"schema": {"type": "object"}}}},
+    **SAME,
+    **problems("unknown-version"),
+}
+HIGHEST = 2**31
+
+router = APIRouter(tags=["models"])
+Version = Annotated[int, Path(ge=1, lt=HIGHEST)]
+Seen = Annotated[str | None, Header(alias="If-None-Match", max_length=1000)]
+
+
+@router.get("/model", response_model=Manifest, responses={**SAME, **problems()})
+async def manifest(server: Asked, seen: Seen = None) -> Response:
+    """Return what the current model is and where its files are; ask with `If-None-Match`, as often as you like."""
+    current = server.models.known()
+    if current is None:
+        current = await run_in_threadpool(server.models.current)
+    headers = {"ETag": current.etag, "Cache-Control": "no-cache"}
+    if _same(seen, current.etag):
+        return Response(status_code=304, headers=headers)
+    return Response(current.text, headers=headers, media_type="application/json")
+
+
+@router.get("/models/{version}/weights", response_class=Response, responses=OCTETS)
+def weights(server: Asked, version: Version, request: Request) -> Response:
+    """Return the parameters: float32, little-endian."""
+    found = _known(server, version)
+    return _file(request, _weights(server, version), found.sha256, "application/octet-stream")
+
+
+@router.get("/models/{version}/vocabulary", response_class=Response, responses=JSON)
+def vocabulary(server: Asked, version: Version, request: Request) -> Response:
+    """Return words, their weights and their forms."""
+    found = _known(server, version)
+    return _file(request, server.models.vocabulary(found.vocabulary) or b"", found.vocabulary, "application/json")
+
+
+@router.get(
+    "/models/{version}/model.safetensors",
+    response_class=Response,
+    responses=OCTETS,
+)
+def safetensors(server: Asked, version: Version, request: Request) -> Response:
+    """Return the whole model as one safetensors file."""
+    found = _known(server, version)
+    _weights(server, version)
+    data = to_safetensors(found.network, server.models.vector(version))
+    return _file(request, data, f"{found.sha256}-safetensors", "application/octet-stream")
+
+
+@router.get("/models/{version}/tfjs/model.json", response_class=Response, responses=JSON)
+def tfjs(server: Asked, version: Version, request: Request) -> Response:
+    """Return the topology for TF.js (`tf.loadLayersModel`)."""
+    found = _known(server, version)
+    _weights(server, version)
+    document, _ = to_tfjs(found.network, server.models.vector(version))
+    return _file(request, document, f"{found.sha256}-tfjs", "application/json")
+
+
+@router.get(
+    "/models/{version}/tfjs/weights.bin",
+    response_class=Response,
+    responses=OCTETS,
+)
+def tfjs_weights(server: Asked, version: Version, request: Request) -> Response:
+    """Return the parameters for TF.js."""
+    return weights(server, version, request)
+
+
+def _known(server: Services, version: int) -> Current:
+    found = server.models.version(version)
+    if found is None:
+        raise Problem("unknown-version", f"There is no version {version}.")
+    return found
+
+
+def _weights(server: Services, version: int) -> bytes:
+    data = server.models.weights(version)
+    if data is None:
+        raise Problem("unknown-version", f"The parameters of version {version} are no longer kept.")
+    return data
+
+
+def _file(request: Request, data: bytes, name: str, media_type: str) -> Response:
+    etag = f'"{name}"'
+    headers = {"ETag": etag, "Cache-Control": FOR_EVER}
+    if _same(request.headers.get("if-none-match"), etag):
+        return Response(status_code=304, headers=headers)
+    return Response(data, headers=headers, media_type=media_type)
+
+
+def _same(seen: str | None, etag: str) -> bool:
+    """Compare as If-None-Match does: any of a list, weak or not, or `*`."""
+    if seen is None:
+        return False
+    return any(one.strip().removeprefix("W/") in (etag, "*") for one in seen.split(","))

@@ -1,0 +1,40 @@
+"""Enrolment, and one's own data."""
+
+from fastapi import APIRouter, Request, Response
+
+from eitr.server.api.authentication import Asked, Known, Who
+from eitr.server.api.documents import Credentials, Enrolment, Export, problems
+
+router = APIRouter(tags=["participants"])
+
+
+@router.post(
+    "/participants",
+    status_code=201,
+    response_model=Credentials,
+    responses=problems("invitation-needed", "too-many-requests", "busy"),
+)
+def enrol(request: Request, server: Asked, wish: Enrolment | None = None) -> Credentials:
+    """Take part. With the invitation of somebody who takes part already, it is their secret that changes."""
+    server.enrolments.count(request.client.host if request.client else "?")
+    enrolled = server.participants.enrol(
+        wish.invitation if wish else None, invited_only=server.settings.enrolment == "invitation"
+    )
+    known: Known = request.app.state.known
+    known.forget(enrolled.id)
+    return Credentials(id=enrolled.id, secret=enrolled.secret)
+
+
+@router.get("/me/export", response_model=Export, responses=problems("not-enrolled"))
+def export(server: Asked, participant: Who) -> Export:
+    """Return everything that is kept about the participant."""
+    return Export.model_validate(server.participants.export(participant))
+
+
+@router.delete("/me", status_code=204, response_class=Response, responses=problems("not-enrolled"))
+def erase(request: Request, server: Asked, participant: Who) -> Response:
+    """Delete everything that is kept about the participant, who takes part no longer."""
+    server.participants.erase(participant)
+    known: Known = request.app.state.known
+    known.forget(participant)
+    return Response(status_code=204)

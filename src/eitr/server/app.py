@@ -1,0 +1,94 @@
+"""The application: routes, problems, and what starts and stops with it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from eitr import __version__
+from eitr.server import api, operations
+from eitr.server.api.authentication import Known
+from eitr.server.api.documents import ProblemDocument
+from eitr.server.api.rounds import RecentRounds
+from eitr.server.doors import Doors
+from eitr.server.problems import Problem
+from eitr.server.services import Services
+
+log = logging.getLogger("eitr.server")
+SLUGS = {404: "not-found", 405: "method-not-allowed"}
+
+
+def application(server: Services) -> FastAPI:
+    """Return the application of a server."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        server.start()
+        yield
+        server.stop()
+
+    app = FastAPI(
+        title="EITR",
+        version=__version__,
+        summary="Federated classification of sensitive web pages",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/v1/openapi.json",
+    )
+    app.state.services = server
+    app.state.known = Known()
+    app.state.recent_rounds = RecentRounds()
+    app.state.uploads = asyncio.Semaphore(server.settings.uploads_at_once)
+    app.include_router(api.router)
+    app.include_router(operations.router)
+    app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _failed)
+    app.add_middleware(Doors, requests=server.requests, metrics=server.metrics)
+    _declare_problems(app)
+    return app
+
+
+def _declare_problems(app: FastAPI) -> None:
+    """Put the one shape of errors into the OpenAPI document."""
+    document = app.openapi()
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    schemas["ProblemDocument"] = ProblemDocument.model_json_schema()
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    for path in document["paths"].values():
+        for operation in path.values():
+            known = operation.get("responses", {}).get("422", {}).get("content", {})
+            if "application/json" in known:  # FastAPI's own, which nobody is sent here
+                del operation["responses"]["422"]
+    app.openapi_schema = document
+
+
+async def _problem(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    return error.answer()
+
+
+async def _malformed(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    # What was sent is not repeated: it may be anything.
+    told = "; ".join(f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()[:5])
+    return Problem("malformed-request", told[:1000]).answer()
+
+
+async def _http(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    slug = SLUGS.get(error.status_code, "malformed-request" if error.status_code < 500 else "failed")
+    return Problem(slug, headers=dict(error.headers or {})).answer()
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    log.error("a request failed", exc_info=error, extra={"route": getattr(request.scope.get("route"), "path", "other")})
+    return Problem("failed").answer()

@@ -1,0 +1,127 @@
+"""The server's part of the command line."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from eitr.errors import InputError
+
+ENVIRONMENT_FILE = "EITR_SETTINGS"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (serve, worker, settings, operator, invite):
+        app.command()(command)
+
+
+Database = Annotated[str | None, typer.Option(help="postgresql+psycopg://user@host/name; without: SQLite.")]
+Folder = Annotated[Path | None, typer.Option(help="Where the server keeps its key and its SQLite database.")]
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port to listen on; 0 for any.", min=0, max=65535)] = None,
+    folder: Folder = None,
+    database: Database = None,
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="Only answer; `eitr worker` runs the rounds.")] = False,
+) -> None:
+    """Run the server: API, rounds and dashboard.
+
+    Everything else is set by environment variables or the file that EITR_SETTINGS names: `eitr settings` lists them.
+
+    Examples: `eitr serve`, `eitr serve --port 9000 --folder /srv/eitr`,
+    `EITR_QUORUM=50 eitr serve --database postgresql+psycopg://eitr@db/eitr --no-worker`
+    """
+    from eitr.server.serve import serve as run
+
+    run(_settings(host=host, port=port, folder=folder, database=database, worker=False if no_worker else None), _tell)
+
+
+def worker(folder: Folder = None, database: Database = None) -> None:
+    """Run rounds for servers that were started with --no-worker.
+
+    Example: `eitr worker --database postgresql+psycopg://eitr@db/eitr`
+    """
+    from eitr.server.serve import work
+
+    work(_settings(folder=folder, database=database), _tell)
+
+
+def settings(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False) -> None:
+    """List what can be set, what it is now, and what it means.
+
+    Example: `EITR_QUORUM=50 eitr settings`
+    """
+    from eitr.server.settings import described, variable
+
+    now = _settings()
+    listed: list[dict[str, Any]] = [
+        {
+            "variable": variable(name),
+            "value": getattr(now, name),
+            "default": field.default,
+            "help": field.description,
+        }
+        for name, field in described()
+    ]
+    if as_json:
+        print(json.dumps(listed, indent=2, default=str))
+        return
+    table = Table("variable", "value", "meaning", box=None, pad_edge=False)
+    for one in listed:
+        changed = "bold" if one["value"] != one["default"] else ""
+        table.add_row(one["variable"], str(one["value"]), one["help"], style=changed)
+    Console().print(table)
+
+
+def operator(folder: Folder = None, database: Database = None) -> None:
+    """Make a one-time code that sets an operator's password: for a second operator, or a forgotten one.
+
+    Example: `eitr operator`
+    """
+    from eitr.server.operators import setup_link
+    from eitr.server.services import prepared
+
+    chosen = _settings(folder=folder, database=database)
+    code = setup_link(prepared(chosen)[0], again=True)
+    where = chosen.public_address or f"http://{chosen.host}:{chosen.port}"
+    print(f"{where}/setup?code={code}")
+
+
+def invite(
+    count: Annotated[int, typer.Argument(help="How many codes to make.", min=1, max=100_000)] = 1,
+    note: Annotated[str, typer.Option(help="For whom they are; only the operator sees it.")] = "",
+    folder: Folder = None,
+    database: Database = None,
+) -> None:
+    """Make invitations and print their codes, one a line. Only hashes are kept: write them down.
+
+    Example: `eitr invite 30 --note "course of 2027" > codes.txt`
+    """
+    from eitr.server.keys import Key
+    from eitr.server.participants import Participants
+    from eitr.server.services import prepared
+
+    chosen = _settings(folder=folder, database=database)
+    participants = Participants(prepared(chosen)[0], Key.of(chosen.folder))
+    for _ in range(count):
+        print(participants.invite(note))
+
+
+def _settings(**given: Any) -> Any:
+    try:
+        from eitr.server.settings import read_settings
+    except ImportError as error:
+        raise InputError(f"the server needs more packages ({error.name}): pip install 'eitr[server]'") from error
+    named = os.environ.get(ENVIRONMENT_FILE)
+    return read_settings(Path(named) if named else None, **given)
+
+
+def _tell(message: str) -> None:
+    Console(stderr=True, soft_wrap=True, markup=False, highlight=False).print(message)

@@ -1,0 +1,77 @@
+"""What every request passes through before anybody looks at what it wants, and every answer on its way out."""
+
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from starlette.datastructures import MutableHeaders
+
+from eitr.server.limits import Requests
+from eitr.server.metrics import Metrics
+from eitr.server.problems import Problem
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+}
+UNLIMITED = ("/healthz", "/readyz", "/metrics")
+LARGEST_FORM = 64 * 1024
+"""Everything but an update is small."""
+
+
+class Doors:
+    """Limits requests, counts them, and puts the headers of security on every answer."""
+
+    def __init__(self, app: App, requests: Requests, metrics: Metrics) -> None:
+        self._app, self._requests, self._metrics = app, requests, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or not."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start, status = time.perf_counter(), 500
+
+        async def guarded(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await refusal.answer()(scope, receive, guarded)
+        else:
+            await self._app(scope, receive, guarded)
+        route = getattr(scope.get("route"), "path", "other")
+        self._metrics.requests.labels(scope["method"], route, str(status)).inc()
+        self._metrics.latency.labels(route).observe(time.perf_counter() - start)
+
+    def _refusal(self, scope: Scope) -> Problem | None:
+        path = scope["path"]
+        if path in UNLIMITED:
+            return None
+        client = scope.get("client")
+        if not self._requests.allowed(client[0] if client else "?"):
+            return Problem("too-many-requests", "Slow down.", headers={"Retry-After": "10"})
+        if not path.endswith("/update"):
+            length = dict(scope["headers"]).get(b"content-length", b"0")
+            if length.isdigit() and int(length) > LARGEST_FORM:
+                return Problem("too-large", f"At most {LARGEST_FORM} octets.")
+        return None
