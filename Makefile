@@ -28,14 +28,14 @@ types: setup-dev
 	$(BIN)/mypy
 
 unit: setup-dev ## the tests alone, without the long ones
-	$(BIN)/python -m pytest -m "not slow" -q
+	$(BIN)/python -m pytest -m "not slow and not long" -q
 
 # Compiled kernels cannot be traced, so they are measured in a second pass with the JIT off. The first pass compiles
 # anew, so that the code generators are measured too.
 coverage: setup-dev
 	rm -rf $(NUMBA_FRESH) .coverage .coverage.*
 	NUMBA_CACHE_DIR=$(NUMBA_FRESH) $(BIN)/coverage run -p -m pytest -q
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -p -m pytest -m "not slow" -q tests/robust tests/aggregation tests/model
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -p -m pytest -m "not slow and not long" -q tests/robust tests/aggregation tests/model
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 

@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.aggregation.interface import Result, Round, Rule
+from eitr.aggregation.interface import Result, Round, Rule, Scorer
 from eitr.aggregation.registry import make_rule, rule_class
 from eitr.atomic import write_together
+from eitr.classifier import Classifier
 from eitr.container import read_limited
 from eitr.errors import InputError
+from eitr.model import Network
+from eitr.pages.vocabulary import Vocabulary
 from eitr.settings import parse_settings
 from eitr.state import load_state, state_bytes
 
@@ -36,6 +39,8 @@ class Job:
     base: Path | None = None
     root: Path | None = None
     state: Path | None = None
+    validation: Path | None = None
+    vocabulary: Path | None = None
     settings: tuple[str, ...] = ()
     index: int = 0
 
@@ -44,7 +49,8 @@ def run(job: Job) -> dict[str, Any]:
     """Aggregate; write parameters, report and state together or not at all; return the report."""
     rule = make_rule(job.rule, **parse_settings(rule_class(job.rule), job.settings))
     outputs = [_place(path) for path in (job.out, job.report, job.state) if path is not None]
-    inputs = [_place(path) for path in (job.updates, job.clients, job.counts, job.base, job.root) if path is not None]
+    given = (job.updates, job.clients, job.counts, job.base, job.root, job.validation, job.vocabulary)
+    inputs = [_place(path) for path in given if path is not None]
     if len(set(outputs)) < len(outputs) or set(outputs) & set(inputs):
         raise InputError("the parameters, the report and the state need files of their own")
     for folder in {path.parent for path in outputs}:
@@ -59,6 +65,7 @@ def run(job: Job) -> dict[str, Any]:
         index=job.index,
         counts=_numbers(job.counts) if job.counts else None,
         root=_array(job.root) if job.root else None,
+        scorer=_scorer(job, updates) if job.validation else None,
     )
     _warm_up(rule, round)
     start = time.perf_counter()
@@ -70,6 +77,20 @@ def run(job: Job) -> dict[str, Any]:
         files[job.state] = state_bytes(state)  # last: should the machine stop in between, the round can be run again
     write_together(files)
     return report
+
+
+def _scorer(job: Job, updates: NDArray[Any]) -> Scorer:
+    """Return a judge of models by pages of known class; the network is the usual one for the vocabulary."""
+    from eitr.scoring import Scoring  # it reads pages, which other rounds do without
+
+    words = Vocabulary.load(job.vocabulary) if job.vocabulary else Classifier.shipped().vocabulary
+    network = Network((len(words), *Network().layers[1:]))
+    if updates.shape[-1] != network.size:
+        raise InputError(
+            f"the updates have {updates.shape[-1]} parameters, a model for {len(words)} words has {network.size}: "
+            "give the vocabulary they belong to with --vocabulary, or leave --validation out"
+        )
+    return Scoring(job.validation).scorer(network, words)
 
 
 def _place(path: Path) -> Path:

@@ -110,6 +110,13 @@ def aggregate(
     base: Annotated[Path | None, typer.Option("--global", help="Global parameters of the round, .npy.")] = None,
     root: Annotated[Path | None, typer.Option(help="Parameters trained on trusted data, .npy.")] = None,
     state: Annotated[Path | None, typer.Option(help="What the rule remembers: read if there, then replaced.")] = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option(help="Pages of known class that `fused` may ask: JSON lines of title, text, label."),
+    ] = None,
+    vocabulary: Annotated[
+        Path | None, typer.Option(help="The model's vocabulary, for --validation; else the shipped one.")
+    ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the rule, name=value.")] = None,
     index: Annotated[int, typer.Option("--round", help="The number of the round.", min=0)] = 0,
 ) -> None:
@@ -132,6 +139,8 @@ def aggregate(
         base=base,
         root=root,
         state=state,
+        validation=validation,
+        vocabulary=vocabulary,
         settings=tuple(settings or ()),
         index=index,
     )

@@ -11,8 +11,8 @@ PARAMETERS: Final = "application/vnd.eitr.parameters"
 DIFFERENCE: Final = "application/vnd.eitr.difference"
 """float16, little-endian: the parameters after training minus those of the round's base model.
 
-float16 of the parameters themselves would not do: its steps are as long as those of training, and rounding to them makes
-an honest client look like none of the others. Differences are small, and so are their errors.
+float16 of the parameters themselves would not do: its steps are as long as those of training, and rounding to them
+makes an honest client look like none of the others. Differences are small, and so are their errors.
 """
 WIDTHS: Final = {PARAMETERS: 4, DIFFERENCE: 2}
 """Octets a parameter, by media type."""

@@ -13,6 +13,7 @@ from eitr.aggregation.interface import Round as Given
 from eitr.model import Network
 from eitr.octets import decoded
 from eitr.pages.vocabulary import Vocabulary
+from eitr.scoring import Score, Scoring
 from eitr.server import memory
 from eitr.server.clock import now
 from eitr.server.db.connection import Database
@@ -20,7 +21,6 @@ from eitr.server.db.tables import Audit, Model, Observation, Participant, Refusa
 from eitr.server.db.tables import Vocabulary as VocabularyFile
 from eitr.server.models import publish
 from eitr.server.rounds import changed, ending, forget_octets, octets_of
-from eitr.server.scoring import Score, Scoring
 from eitr.state import State as Remembered
 
 

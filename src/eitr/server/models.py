@@ -14,10 +14,10 @@ from sqlalchemy.orm import Session, defer
 
 from eitr.classifier import Classifier
 from eitr.model import Network, Vector
+from eitr.scoring import Score, Scoring
 from eitr.server.clock import now
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import Audit, Model, Vocabulary
-from eitr.server.scoring import Score, Scoring
 from eitr.taxonomy import NAMES
 
 FRESH_SECONDS = 0.25

@@ -2,8 +2,10 @@
 
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
+from typing import NoReturn
 
 import uvicorn
 
@@ -23,6 +25,9 @@ STOP_SECONDS = 20
 
 def serve(settings: ServerSettings, tell: Callable[[str], None]) -> None:
     """Run until a signal comes; `tell` says where the server is, and how to become its operator."""
+    # While it starts; and at the end, for uvicorn raises the signal again that it has obeyed.
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sign, _end)
     logs.configure(settings.log_level)
     server = assembled(settings)
     listening = _listen(settings)
@@ -61,6 +66,10 @@ def work(settings: ServerSettings, tell: Callable[[str], None]) -> None:
     while thread.is_alive():
         thread.join(timeout=1.0)  # signals are handled between two waits
     database.close()
+
+
+def _end(*_: object) -> NoReturn:
+    sys.exit(0)
 
 
 def _listen(settings: ServerSettings) -> socket.socket:

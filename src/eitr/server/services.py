@@ -3,6 +3,7 @@
 import threading
 from dataclasses import dataclass, field
 
+from eitr.scoring import Scoring
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
 from eitr.server.ingest import Ingest
@@ -12,7 +13,6 @@ from eitr.server.metrics import Metrics
 from eitr.server.models import Models, publish_shipped
 from eitr.server.participants import Participants
 from eitr.server.rounds import Rounds
-from eitr.server.scoring import Scoring
 from eitr.server.settings import ServerSettings
 from eitr.server.worker import Worker
 

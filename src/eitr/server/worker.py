@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from eitr.aggregation.interface import Round as Given
+from eitr.scoring import Scoring
 from eitr.server.aggregating import Aggregation
 from eitr.server.clock import now
 from eitr.server.db.connection import Database
@@ -17,7 +18,6 @@ from eitr.server.db.tables import State
 from eitr.server.metrics import Metrics
 from eitr.server.retention import Retention
 from eitr.server.rounds import Rounds
-from eitr.server.scoring import Scoring
 from eitr.server.settings import ServerSettings
 
 MOST_ATTEMPTS = 5

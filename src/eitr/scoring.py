@@ -1,4 +1,4 @@
-"""How good a model is on the operator's validation pages: the last check before it is published."""
+"""How good a model is on pages of known class: what rules may ask, and the last check before a model is published."""
 
 from dataclasses import dataclass
 from functools import lru_cache

