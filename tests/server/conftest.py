@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import sqlalchemy
 
+from tests.server.federation import Clock, Federation
+
 _names = itertools.count(1)
 
 
@@ -42,3 +44,17 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'eitr.db'}"
     return new_postgres_database(request.getfixturevalue("postgres"))
+
+
+@pytest.fixture
+def federation(address: str, tmp_path: Path) -> Iterator[Federation]:
+    """A federation on an empty database, of each kind in turn."""
+    found = Federation(tmp_path, address)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Time that the test moves."""
+    return Clock(monkeypatch)

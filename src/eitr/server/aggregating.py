@@ -24,6 +24,10 @@ from eitr.server.rounds import changed, ending, forget_octets, octets_of
 from eitr.state import State as Remembered
 
 
+class NothingSentError(Exception):
+    """Everybody who had sent something has left since."""
+
+
 class Aggregation:
     """Ends a round that a worker has claimed. Run twice on the same round it gives the same, and only one counts."""
 
@@ -42,6 +46,8 @@ class Aggregation:
             refused = session.scalars(select(Refusal.participant).where(Refusal.round == id)).all()
             ids = [row.participant for row in sent]
             state = memory.load(session, self._rule, sorted({*ids, *refused}))
+        if not sent:
+            raise NothingSentError
         vocabulary = Vocabulary.from_json(words)
         for participant in sorted(refused):
             state = self._rule.refuse(state, participant, network.size)

@@ -15,6 +15,8 @@ from eitr.server import api, operations
 from eitr.server.api.authentication import Known
 from eitr.server.api.documents import ProblemDocument
 from eitr.server.api.rounds import RecentRounds
+from eitr.server.dashboard.errors import answered
+from eitr.server.dashboard.site import add_dashboard
 from eitr.server.doors import Doors
 from eitr.server.problems import Problem
 from eitr.server.services import Services
@@ -47,6 +49,7 @@ def application(server: Services) -> FastAPI:
     app.state.uploads = asyncio.Semaphore(server.settings.uploads_at_once)
     app.include_router(api.router)
     app.include_router(operations.router)
+    add_dashboard(app)
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
@@ -71,24 +74,24 @@ def _declare_problems(app: FastAPI) -> None:
     app.openapi_schema = document
 
 
-async def _problem(_request: Request, error: Exception) -> Response:
+async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, Problem)
-    return error.answer()
+    return answered(request, error)
 
 
-async def _malformed(_request: Request, error: Exception) -> Response:
+async def _malformed(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     # What was sent is not repeated: it may be anything.
     told = "; ".join(f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()[:5])
-    return Problem("malformed-request", told[:1000]).answer()
+    return answered(request, Problem("malformed-request", told[:1000]))
 
 
-async def _http(_request: Request, error: Exception) -> Response:
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     slug = SLUGS.get(error.status_code, "malformed-request" if error.status_code < 500 else "failed")
-    return Problem(slug, headers=dict(error.headers or {})).answer()
+    return answered(request, Problem(slug, headers=dict(error.headers or {})))
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     log.error("a request failed", exc_info=error, extra={"route": getattr(request.scope.get("route"), "path", "other")})
-    return Problem("failed").answer()
+    return answered(request, Problem("failed"))

@@ -11,7 +11,7 @@ import numpy as np
 
 from eitr.aggregation.interface import Round as Given
 from eitr.scoring import Scoring
-from eitr.server.aggregating import Aggregation
+from eitr.server.aggregating import Aggregation, NothingSentError
 from eitr.server.clock import now
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import State
@@ -74,8 +74,12 @@ class Worker:
         if round.attempts > MOST_ATTEMPTS:
             self._rounds.abandon(id, f"aggregation failed {MOST_ATTEMPTS} times", State.AGGREGATING)
             return
-        with self._keeping(id):
-            outcome = self._aggregation.run(id, self._name)
+        try:
+            with self._keeping(id):
+                outcome = self._aggregation.run(id, self._name)
+        except NothingSentError:
+            self._rounds.abandon(id, "everybody who had sent an update has left", State.AGGREGATING)
+            return
         if outcome is not None:
             self._metrics.rounds.labels(outcome).inc()
             log.info("round ended", extra={"round": id, "outcome": str(outcome)})

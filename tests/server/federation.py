@@ -1,0 +1,100 @@
+"""A federation without HTTP: the parts of a server, people who send, and a worker that steps when told."""
+
+import hashlib
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eitr.octets import PARAMETERS
+from eitr.server import clock
+from eitr.server.ingest import Ingest
+from eitr.server.keys import Key
+from eitr.server.metrics import Metrics
+from eitr.server.models import Models
+from eitr.server.participants import Participants
+from eitr.server.rounds import Rounds
+from eitr.server.services import prepared
+from eitr.server.settings import ServerSettings
+from eitr.server.updates import Sent
+from eitr.server.worker import Worker
+
+DEFAULTS = {"minimum": 2, "quorum": 4, "maximum": 6, "pause_seconds": 0.0, "margin": 1.0, "lease_seconds": 30.0}
+
+
+class Federation:
+    """Everything a test needs, on one database."""
+
+    def __init__(self, folder: Path, address: str, **given: Any) -> None:
+        self.settings = ServerSettings(folder=folder, database=address, **{**DEFAULTS, **given})
+        self.database, self.scoring = prepared(self.settings)
+        self.key = Key.of(folder)
+        self.rounds = Rounds(self.database, self.settings)
+        self.models = Models(self.database)
+        self.participants = Participants(self.database, self.key)
+        self.ingest = Ingest(self.database)
+        self.base = self.models.vector(1)
+        self.people: list[str] = []
+
+    def worker(self) -> Worker:
+        """Return a new worker; several may share the database."""
+        return Worker(self.database, self.settings, self.scoring, Metrics())
+
+    def enrol(self, count: int) -> list[str]:
+        """Enrol some people; return their ids, sorted."""
+        new = sorted(self.participants.enrol(None, invited_only=False).id for _ in range(count))
+        self.people += new
+        return new
+
+    def update(self, person: str, number: int = 0) -> bytes:
+        """Return what somebody might send: honest noise."""
+        rng = np.random.default_rng((int(person[:8], 16), number))
+        return (self.base + rng.normal(0, 0.001, self.base.shape)).astype("<f4").tobytes()
+
+    def sent(self, round: int, person: str, data: bytes | None = None) -> Sent:
+        """Return an update as the door passes it on."""
+        data = self.update(person, round) if data is None else data
+        return Sent(round, person, PARAMETERS, data, hashlib.sha256(data).digest())
+
+    def send(self, round: int, person: str, data: bytes | None = None) -> None:
+        """Send and wait; a refusal is raised."""
+        self.ingest.submit(self.sent(round, person, data)).result(timeout=60)
+
+    def full_round(self, people: list[str]) -> int:
+        """Open a round, let people send, and return its number."""
+        number = self.rounds.open()
+        assert number is not None
+        for person in people:
+            self.send(number, person)
+        return number
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.ingest.close()
+        self.database.close()
+
+
+class Clock:
+    """Time that a test moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._offset = timedelta()
+        real = clock.now
+        import eitr.server.aggregating
+        import eitr.server.ingest
+        import eitr.server.limits
+        import eitr.server.operators
+        import eitr.server.participants
+        import eitr.server.retention
+        import eitr.server.rounds
+        import eitr.server.worker
+
+        for module in vars(eitr.server).values():
+            if getattr(module, "now", None) is real:
+                monkeypatch.setattr(module, "now", lambda: real() + self._offset)
+
+    def forward(self, seconds: float) -> None:
+        """Let time pass."""
+        self._offset += timedelta(seconds=seconds)

@@ -1,0 +1,150 @@
+"""Updates are stored once, together, and answered exactly."""
+
+from concurrent.futures import Future
+
+import pytest
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from eitr.server import ingest
+from eitr.server.db.tables import Octets, State, Update
+from eitr.server.ingest import store
+from eitr.server.problems import Problem
+from tests.server.federation import Federation
+
+
+def opened(federation: Federation) -> int:
+    number = federation.rounds.open()
+    assert number is not None
+    return number
+
+
+def stored(federation: Federation) -> list[tuple[int, str]]:
+    with federation.database.reading() as session:
+        assert session.scalar(select(func.count()).select_from(Octets)) == session.scalar(
+            select(func.count()).select_from(Update)
+        )
+        found = session.execute(select(Update.round, Update.participant).order_by(Update.participant)).all()
+        return [tuple(row) for row in found]
+
+
+def outcome(future: "Future[None]") -> str | None:
+    error = future.exception(timeout=60)
+    return error.kind.slug if isinstance(error, Problem) else error and repr(error)
+
+
+def test_the_same_update_again_is_accepted_once(federation: Federation) -> None:
+    [person], number = federation.enrol(1), opened(federation)
+    federation.send(number, person)
+    federation.send(number, person)
+    assert stored(federation) == [(number, person)]
+    assert federation.rounds.get(number).received == 1  # type: ignore[union-attr]
+
+
+def test_the_same_update_again_is_accepted_after_the_round_has_ended(federation: Federation) -> None:
+    people = federation.enrol(4)
+    number = federation.full_round(people)
+    federation.worker().step()
+    federation.send(number, people[0])
+    with pytest.raises(Problem, match="already-sent"):
+        federation.send(number, people[0], b"something else")
+    assert federation.rounds.get(number).received == 4  # type: ignore[union-attr]
+
+
+def test_another_update_in_the_same_round_is_refused(federation: Federation) -> None:
+    [person], number = federation.enrol(1), opened(federation)
+    federation.send(number, person)
+    with pytest.raises(Problem, match="already-sent"):
+        federation.send(number, person, federation.update(person, 99))
+    assert stored(federation) == [(number, person)]
+
+
+def test_two_different_updates_in_one_transaction_are_one_and_a_refusal(federation: Federation) -> None:
+    [person], number = federation.enrol(1), opened(federation)
+    first, second = federation.sent(number, person), federation.sent(number, person, federation.update(person, 99))
+    with federation.database.writing() as session:
+        outcomes = store(session, [first, second, first])
+    assert outcomes[0] is None
+    assert isinstance(outcomes[1], Problem)
+    assert outcomes[2] is None
+    assert stored(federation) == [(number, person)]
+
+
+def test_one_who_left_does_not_spoil_it_for_the_others(federation: Federation) -> None:
+    people, number = federation.enrol(5), opened(federation)
+    federation.participants.erase(people[2])
+    futures = [federation.ingest.submit(federation.sent(number, person)) for person in people]
+    assert [outcome(future) for future in futures] == [None, None, "not-enrolled", None, None]
+    assert stored(federation) == [(number, person) for person in people if person != people[2]]
+
+
+def test_updates_to_rounds_that_are_not_there_or_not_open_are_refused(federation: Federation) -> None:
+    people = federation.enrol(3)
+    number = federation.full_round(people[:2])
+    with pytest.raises(Problem, match="unknown-round"):
+        federation.send(number + 1, people[2])
+    federation.rounds.close(number)
+    with pytest.raises(Problem, match="round-closed"):
+        federation.send(number, people[2])
+    assert len(stored(federation)) == 2
+
+
+def test_a_round_that_closes_while_an_update_is_written_does_not_take_it(
+    federation: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people, number = federation.enrol(3), opened(federation)
+    federation.send(number, people[0])
+    if federation.database.sqlite:
+        pytest.skip("SQLite has one writer: nothing closes while another writes")
+    real = ingest._count
+
+    def closed_just_before(session: Session, round: int, new: int) -> None:
+        federation.rounds.close(number)
+        real(session, round, new)
+
+    monkeypatch.setattr(ingest, "_count", closed_just_before)
+    with pytest.raises(Problem, match="round-closed"):
+        federation.send(number, people[1])
+    assert stored(federation) == [(number, people[0])]
+    assert federation.rounds.get(number).state == State.CLOSING  # type: ignore[union-attr]
+
+
+def test_many_at_once_are_all_stored(federation: Federation) -> None:
+    people = federation.enrol(6)
+    number = opened(federation)
+    futures = [federation.ingest.submit(federation.sent(number, person)) for person in people * 3]
+    assert [outcome(future) for future in futures] == [None] * 18
+    assert stored(federation) == [(number, person) for person in people]
+    assert federation.rounds.get(number).received == 6  # type: ignore[union-attr]
+
+
+def test_what_waits_is_written_before_the_server_stops(federation: Federation) -> None:
+    people, number = federation.enrol(6), opened(federation)
+    futures = [federation.ingest.submit(federation.sent(number, person)) for person in people]
+    federation.ingest.close()
+    assert all(future.done() for future in futures)
+    assert len(stored(federation)) == 6
+    federation.ingest = type(federation.ingest)(federation.database)
+
+
+def test_nobody_is_told_before_the_commit(federation: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+    [person], number = federation.enrol(1), opened(federation)
+    told_early = []
+    future: Future[None] = Future()
+    original = type(federation.database).writing
+
+    def writing(database):  # type: ignore[no-untyped-def]
+        from contextlib import contextmanager
+
+        @contextmanager
+        def watched():  # type: ignore[no-untyped-def]
+            with original(database) as session:
+                yield session
+                told_early.append(future.done())
+
+        return watched()
+
+    monkeypatch.setattr(type(federation.database), "writing", writing)
+    federation.ingest._store([(federation.sent(number, person), future)])
+    assert told_early == [False]
+    assert future.done()

@@ -1,0 +1,61 @@
+"""Several servers and workers share one PostgreSQL: every round is aggregated once."""
+
+import threading
+from pathlib import Path
+
+from sqlalchemy import select
+
+from eitr.client import Participant
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import Audit, Model, Observation, Round, State
+from tests.server.conftest import new_postgres_database
+from tests.server.process import Running
+from tests.server.test_kills import vector
+
+PEOPLE, ROUNDS = 8, 4
+
+
+def test_two_servers_and_two_workers_aggregate_every_round_once(tmp_path: Path, postgres: str) -> None:
+    database = new_postgres_database(postgres)
+    settings = {
+        "minimum": PEOPLE,
+        "quorum": PEOPLE,
+        "maximum": PEOPLE,
+        "pause_seconds": 0,
+        "poll_seconds": 0.02,
+        "margin": 1,
+    }
+    with (
+        Running("serve", tmp_path / "one", "--no-worker", "--database", database, **settings) as one,
+        Running("serve", tmp_path / "two", "--no-worker", "--database", database, **settings) as two,
+        Running("worker", tmp_path / "three", "--database", database, **settings) as three,
+        Running("worker", tmp_path / "four", "--database", database, **settings) as four,
+    ):
+        addresses = [one.ready().address, two.ready().address]
+
+        def live(person: int) -> None:
+            with Participant(addresses[person % 2]) as me:
+                me.enrol()
+                last = 0
+                for number in range(1, ROUNDS + 1):
+                    # Now at one server, now at the other: they are the same.
+                    with Participant(addresses[(person + number) % 2], id=me.id, secret=me.secret) as here:
+                        last_round = here.wait_for_round(after=last, seconds=120, every=0.05)
+                        here.send_octets(last_round.id, vector(number, person).astype("<f4").tobytes())
+                        last = last_round.id
+                me.wait_for_round(after=last, seconds=120, every=0.05)
+
+        threads = [threading.Thread(target=live, args=(person,)) for person in range(PEOPLE)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [process.stop() for process in (one, two, three, four)] == [0, 0, 0, 0]
+    with Database(database).reading() as session:
+        ended = session.scalars(select(Round).where(Round.state == State.PUBLISHED).order_by(Round.id)).all()
+        assert len(ended) == ROUNDS
+        assert all(found.received == PEOPLE and found.attempts == 1 for found in ended)
+        published = session.scalars(select(Audit).where(Audit.action == "published a round")).all()
+        assert [entry.detail["round"] for entry in published] == [found.id for found in ended]
+        assert session.scalars(select(Model.version).order_by(Model.version)).all() == list(range(1, ROUNDS + 2))
+        assert len(session.scalars(select(Observation.participant)).all()) == PEOPLE * ROUNDS

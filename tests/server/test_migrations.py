@@ -1,0 +1,84 @@
+"""The schema goes forward, with data in it; never back."""
+
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import inspect, text
+
+from eitr.errors import InputError
+from eitr.server.db import schema
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import Table
+
+FIRST = "0001"
+
+
+def test_the_migrations_lead_to_the_tables(address: str) -> None:
+    database = Database(address)
+    schema.upgrade(database)
+    with database.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Table.metadata) == []
+    assert schema.revision(database) == schema.newest()
+
+
+def test_upgrading_twice_changes_nothing(address: str) -> None:
+    database = Database(address)
+    schema.upgrade(database)
+    schema.upgrade(database)
+    assert schema.revision(database) == schema.newest()
+
+
+def test_an_old_database_keeps_its_data(address: str) -> None:
+    database = Database(address)
+    schema.upgrade(database, FIRST)
+    with database.engine.begin() as connection:
+        connection.execute(text("INSERT INTO vocabularies VALUES ('v', :content)"), {"content": b"{}"})
+        connection.execute(
+            text(
+                "INSERT INTO models (version, created, origin, layers, weights, sha256, vocabulary) "
+                "VALUES (1, '2026-01-01', 'shipped', '[2, 6]', :weights, 's', 'v')"
+            ),
+            {"weights": b"\0" * 72},
+        )
+        connection.execute(
+            text(
+                "INSERT INTO participants (id, secret_hash, enrolled, seen) "
+                "VALUES ('ann', :hash, '2026-01-01', '2026-01-01')"
+            ),
+            {"hash": b"\1" * 32},
+        )
+    schema.upgrade(database)
+    with database.engine.connect() as connection:
+        assert connection.scalar(text("SELECT weights FROM models")) == b"\0" * 72
+        assert connection.scalar(text("SELECT id FROM participants")) == "ann"
+
+
+def test_a_downgrade_is_refused_with_a_reason(address: str) -> None:
+    database = Database(address)
+    schema.upgrade(database)
+    with pytest.raises(InputError, match="would be lost"):
+        schema.downgrade(database, FIRST)
+    assert schema.revision(database) == schema.newest()
+
+
+def test_a_database_of_a_newer_program_is_left_alone(address: str) -> None:
+    database = Database(address)
+    schema.upgrade(database)
+    with database.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(InputError, match="newer EITR"):
+        schema.upgrade(database)
+
+
+def test_a_database_that_cannot_be_reached_is_an_error_in_words(tmp_path: Path) -> None:
+    database = Database(f"postgresql+psycopg:///none?host={tmp_path}")
+    with pytest.raises(InputError, match="cannot be reached"):
+        database.check()
+
+
+def test_every_table_has_its_place(address: str) -> None:
+    database = Database(address)
+    schema.upgrade(database)
+    assert set(inspect(database.engine).get_table_names()) == {*Table.metadata.tables, "alembic_version"}

@@ -1,0 +1,53 @@
+"""Versions are added, never changed."""
+
+import hashlib
+
+import numpy as np
+from sqlalchemy import select
+
+from eitr.classifier import Classifier
+from eitr.server.db.tables import Audit, Model
+from eitr.server.models import publish_shipped, roll_back
+from eitr.server.retention import Retention
+from tests.server.federation import Federation
+
+
+def test_version_one_is_the_shipped_model_and_is_published_once(federation: Federation) -> None:
+    publish_shipped(federation.database, federation.scoring)
+    shipped = Classifier.shipped()
+    current = federation.models.current()
+    assert current.version == 1
+    assert np.array_equal(federation.models.vector(1), shipped.model.vector)
+    assert current.sha256 == hashlib.sha256(shipped.model.vector.astype("<f4").tobytes()).hexdigest()
+    with federation.database.reading() as session:
+        score = session.scalars(select(Model.accuracy)).one()
+    assert score is not None
+    assert score > 0.8
+
+
+def test_rolling_back_makes_old_weights_a_new_version(federation: Federation) -> None:
+    federation.full_round(federation.enrol(4))
+    federation.worker().step()
+    assert roll_back(federation.database, 1, "ann") == 3
+    assert np.array_equal(federation.models.vector(3), federation.models.vector(1))
+    assert not np.array_equal(federation.models.vector(2), federation.models.vector(1))
+    with federation.database.reading() as session:
+        assert session.get_one(Model, 3).restored == 1
+        last = session.scalars(select(Audit).order_by(Audit.id.desc())).first()
+    assert last is not None
+    assert (last.who, last.action, last.detail) == ("ann", "rolled back", {"to": 1, "as": 3})
+
+
+def test_there_is_no_way_back_to_a_version_that_never_was(federation: Federation) -> None:
+    assert roll_back(federation.database, 7, "ann") is None
+
+
+def test_old_weights_are_deleted_and_the_rest_stays(address: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    federation = Federation(tmp_path, address, keep_models=2)
+    for _ in range(4):
+        roll_back(federation.database, 1, "ann")
+    Retention(federation.database, federation.settings).run()
+    kept = [federation.models.weights(version) is not None for version in range(1, 6)]
+    assert kept == [True, False, False, True, True]
+    assert roll_back(federation.database, 2, "ann") is None
+    federation.close()

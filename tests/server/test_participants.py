@@ -1,0 +1,152 @@
+"""People come, come back and leave; nobody washes a bad name off."""
+
+import pytest
+from sqlalchemy import func, select
+
+from eitr.server.db.tables import Invitation, Memory, Observation, Octets, Participant, Standing, Update
+from eitr.server.ingest import note_refusal
+from eitr.server.memory import unpacked
+from eitr.server.problems import Problem
+from eitr.server.retention import Retention
+from tests.server.federation import Clock, Federation
+
+
+def count(federation: Federation, table: type) -> int:
+    with federation.database.reading() as session:
+        return session.scalar(select(func.count()).select_from(table)) or 0
+
+
+def test_secrets_and_codes_are_kept_as_hashes_only(federation: Federation) -> None:
+    code = federation.participants.invite("for Ann")
+    enrolled = federation.participants.enrol(code, invited_only=True)
+    with federation.database.reading() as session:
+        person = session.get_one(Participant, enrolled.id)
+        invitation = session.scalars(select(Invitation)).one()
+    kept = [person.secret_hash, person.invitation, invitation.hash]
+    assert all(isinstance(one, bytes) and len(one) == 32 for one in kept)
+    assert not any(text.encode() in one for text in (enrolled.secret, code) for one in kept if one)
+
+
+def test_who_has_the_secret_is_known_and_nobody_else(federation: Federation) -> None:
+    ann = federation.participants.enrol(None, invited_only=False)
+    bob = federation.participants.enrol(None, invited_only=False)
+    assert federation.participants.known(ann.id, ann.secret)
+    assert not federation.participants.known(ann.id, bob.secret)
+    assert not federation.participants.known("0" * 32, ann.secret)
+    assert not federation.participants.known(ann.id, "")
+
+
+def test_a_server_for_the_invited_enrols_nobody_else(federation: Federation) -> None:
+    for code in (None, "guess"):
+        with pytest.raises(Problem, match="invitation-needed"):
+            federation.participants.enrol(code, invited_only=True)
+    assert count(federation, Participant) == 0
+
+
+def test_a_revoked_invitation_lets_nobody_in(federation: Federation) -> None:
+    code = federation.participants.invite("")
+    with federation.database.reading() as session:
+        hash = session.scalars(select(Invitation.hash)).one()
+    assert federation.participants.revoke(hash)
+    with pytest.raises(Problem, match="invitation-needed"):
+        federation.participants.enrol(code, invited_only=True)
+
+
+def test_who_comes_back_with_the_same_invitation_is_the_same_participant(federation: Federation) -> None:
+    code = federation.participants.invite("")
+    first = federation.participants.enrol(code, invited_only=True)
+    second = federation.participants.enrol(code, invited_only=True)
+    assert second.id == first.id
+    assert not federation.participants.known(first.id, first.secret)
+    assert federation.participants.known(second.id, second.secret)
+
+
+def a_bad_round(federation: Federation, bad: str) -> None:
+    number = federation.full_round(federation.people[:4])
+    note_refusal(federation.database, number, bad, "not-finite")
+    federation.worker().step()
+
+
+def test_erasing_leaves_nothing_but_a_standing_under_a_keyed_hash(federation: Federation) -> None:
+    federation.enrol(4)
+    code = federation.participants.invite("")
+    bad = federation.participants.enrol(code, invited_only=True).id
+    a_bad_round(federation, bad)
+    number = federation.full_round([*federation.people[:3], bad])
+    federation.worker().step()
+    federation.participants.erase(bad)
+    with federation.database.reading() as session:
+        for table in (Update, Observation, Memory):
+            assert session.scalars(select(table).where(table.participant == bad)).all() == []  # type: ignore[attr-defined]
+        assert session.get(Participant, bad) is None
+        standing = session.scalars(select(Standing)).one()
+    assert code.encode() not in standing.invitation
+    kept = unpacked(standing.arrays)
+    assert set(kept) == {"reputations"}  # no step, not even a projection of one
+    assert number
+
+
+def test_a_bad_name_waits_for_whoever_returns_with_the_invitation(federation: Federation) -> None:
+    federation.enrol(4)
+    code = federation.participants.invite("")
+    bad = federation.participants.enrol(code, invited_only=True).id
+    for _ in range(3):
+        a_bad_round(federation, bad)
+    federation.participants.erase(bad)
+    back = federation.participants.enrol(code, invited_only=True).id
+    assert back != bad
+    assert count(federation, Standing) == 0
+    newcomer = federation.enrol(1)[0]
+    number = federation.full_round([*federation.people[:3], back])
+    federation.send(number, newcomer)
+    federation.worker().step()
+    with federation.database.reading() as session:
+        returned = session.get_one(Observation, (number, back)).reputation
+        fresh = session.get_one(Observation, (number, newcomer)).reputation
+    assert returned is not None
+    assert fresh is not None
+    assert returned < 0.7 * fresh
+
+
+def test_a_newcomer_weighs_little(federation: Federation) -> None:
+    old = federation.enrol(4)
+    for _ in range(4):
+        federation.full_round(old)
+        federation.worker().step()
+    new = federation.enrol(1)[0]
+    number = federation.full_round([*old[:3], new])
+    federation.worker().step()
+    with federation.database.reading() as session:
+        weights = {person: session.get_one(Observation, (number, person)).weight for person in [*old[:3], new]}
+    assert weights[new] == pytest.approx(min(weights[person] for person in old[:3]) / 5, rel=0.1)  # type: ignore[type-var]
+
+
+def test_an_export_tells_everything_but_what_the_rule_thinks(federation: Federation) -> None:
+    people = federation.enrol(4)
+    federation.full_round(people)
+    federation.worker().step()
+    told = federation.participants.export(people[0])
+    assert [one["round"] for one in told["updates"]] == [1]
+    assert told["updates"][0]["bytes"] == 4 * len(federation.base)
+    assert not {"reputation", "weight", "opinions", "refused"} & set(str(told).replace("'", " ").split())
+
+
+def test_who_does_not_return_is_forgotten_in_time(federation: Federation, clock: Clock) -> None:
+    people = federation.enrol(4)
+    federation.full_round(people)
+    federation.worker().step()
+    clock.forward(86400 * (federation.settings.keep_participants_days + 1))
+    Retention(federation.database, federation.settings).run()
+    for table in (Participant, Update, Observation, Memory, Octets):
+        assert count(federation, table) == 0
+
+
+def test_what_was_seen_of_people_is_forgotten_before_they_are(federation: Federation, clock: Clock) -> None:
+    people = federation.enrol(4)
+    federation.full_round(people)
+    federation.worker().step()
+    clock.forward(86400 * (federation.settings.keep_observations_days + 1))
+    Retention(federation.database, federation.settings).run()
+    assert count(federation, Participant) == 4
+    assert count(federation, Observation) == count(federation, Update) == 0
+    assert count(federation, Memory) == 4  # the rule still knows whom it trusts

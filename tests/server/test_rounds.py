@@ -1,0 +1,275 @@
+"""Rounds go from state to state, each step once."""
+
+import threading
+
+import numpy as np
+import pytest
+from sqlalchemy import func, select
+
+from eitr.server.aggregating import Aggregation, NothingSentError
+from eitr.server.db.tables import Audit, Memory, Observation, Octets, Refusal, Round, State, Update
+from eitr.server.ingest import note_refusal
+from eitr.server.problems import Problem
+from tests.server.federation import Clock, Federation
+
+
+def state(federation: Federation, number: int) -> State:
+    found = federation.rounds.get(number)
+    assert found is not None
+    return State(found.state)
+
+
+def count(federation: Federation, table: type) -> int:
+    with federation.database.reading() as session:
+        return session.scalar(select(func.count()).select_from(table)) or 0
+
+
+def test_one_round_at_a_time_is_under_way(federation: Federation) -> None:
+    first = federation.rounds.open()
+    assert first is not None
+    assert federation.rounds.open() is None
+    assert federation.rounds.abandon(first, "a test", State.OPEN)
+    assert federation.rounds.open() not in (None, first)
+
+
+def test_of_many_that_open_a_round_at_once_one_succeeds(federation: Federation) -> None:
+    opened: list[int | None] = []
+    threads = [threading.Thread(target=lambda: opened.append(federation.rounds.open())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len([one for one in opened if one is not None]) == 1
+    assert count(federation, Round) == 1
+
+
+def test_a_round_closes_at_its_quorum_and_is_published(federation: Federation) -> None:
+    people, worker = federation.enrol(4), federation.worker()
+    number = federation.full_round(people[:3])
+    assert not worker.step()
+    assert state(federation, number) is State.OPEN
+    federation.send(number, people[3])
+    assert worker.step()
+    assert state(federation, number) is State.PUBLISHED
+    assert federation.models.current().version == 2
+    assert count(federation, Octets) == 0
+    assert count(federation, Update) == 4
+    assert count(federation, Observation) == 4
+    assert count(federation, Memory) == 4
+
+
+def test_the_new_model_is_what_the_rule_says(federation: Federation) -> None:
+    people, worker = federation.enrol(4), federation.worker()
+    federation.full_round(people)
+    worker.step()
+    sent = np.stack([np.frombuffer(federation.update(person, 1), "<f4") for person in people])
+    moved = federation.models.vector(2) - federation.base
+    assert (
+        np.abs(moved - (sent - federation.base).mean(axis=0)).max() < 1e-5
+    )  # steps longer than usual are shortened a little
+
+
+def test_a_grace_period_lets_more_people_in(address: str, tmp_path, clock: Clock) -> None:  # type: ignore[no-untyped-def]
+    federation = Federation(tmp_path, address, grace_seconds=100)
+    people = federation.enrol(5)
+    number = federation.full_round(people[:4])
+    federation.rounds.close_if_due()
+    assert state(federation, number) is State.OPEN
+    clock.forward(50)
+    federation.send(number, people[4])
+    clock.forward(49)
+    federation.rounds.close_if_due()
+    assert state(federation, number) is State.OPEN
+    clock.forward(2)
+    federation.rounds.close_if_due()
+    assert state(federation, number) is State.CLOSING
+    federation.close()
+
+
+def test_at_the_maximum_a_round_takes_no_more(federation: Federation) -> None:
+    people = federation.enrol(7)
+    number = federation.full_round(people[:6])
+    with pytest.raises(Problem, match="round-closed"):
+        federation.send(number, people[6])
+    assert count(federation, Update) == 6
+
+
+def test_no_more_than_the_maximum_get_in_at_once(federation: Federation) -> None:
+    people = federation.enrol(12)
+    number = federation.rounds.open()
+    assert number is not None
+    futures = [federation.ingest.submit(federation.sent(number, person)) for person in people]
+    outcomes = [future.exception(timeout=60) for future in futures]
+    assert outcomes.count(None) == 6
+    assert count(federation, Update) == count(federation, Octets) == 6
+
+
+def test_at_its_deadline_a_round_with_enough_updates_closes(federation: Federation, clock: Clock) -> None:
+    people = federation.enrol(2)
+    number = federation.full_round(people)
+    clock.forward(federation.settings.round_seconds + 1)
+    assert federation.rounds.current() is None
+    with pytest.raises(Problem, match="round-closed"):
+        federation.send(number, federation.enrol(1)[0])
+    assert federation.worker().step()
+    assert state(federation, number) is State.PUBLISHED
+
+
+def test_at_its_deadline_a_round_with_too_few_updates_is_abandoned_without_evidence(
+    federation: Federation, clock: Clock
+) -> None:
+    good, bad = federation.enrol(2)
+    number = federation.full_round([good])
+    note_refusal(federation.database, number, bad, "not-finite")
+    clock.forward(federation.settings.round_seconds + 1)
+    federation.worker().step()
+    assert state(federation, number) is State.ABANDONED
+    assert count(federation, Memory) == count(federation, Observation) == count(federation, Octets) == 0
+    assert federation.models.current().version == 1
+
+
+def test_rubbish_is_evidence_when_the_round_ends(federation: Federation) -> None:
+    *people, bad = federation.enrol(5)
+    number = federation.full_round(people)
+    for _ in range(3):
+        note_refusal(federation.database, number, bad, "not-finite")
+    assert count(federation, Refusal) == 1
+    federation.worker().step()
+    with federation.database.reading() as session:
+        seen = session.get_one(Observation, (number, bad))
+        assert seen.refused
+        assert seen.weight is None
+        assert session.get_one(Memory, (bad, "fused")) is not None
+    for again in range(2, 4):
+        federation.full_round([*people[:3], bad])
+        federation.worker().step()
+        with federation.database.reading() as session:
+            weights = {
+                one.participant: one.weight
+                for one in session.scalars(select(Observation).where(Observation.round == again))
+            }
+        assert weights[bad] < min(weights[person] for person in people[:3])
+
+
+def test_a_round_that_makes_the_model_worse_is_quarantined_and_its_evidence_kept(address: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    federation = Federation(tmp_path, address, margin=0.02)
+    people = federation.enrol(4)
+    number = federation.rounds.open()
+    assert number is not None
+    for person in people:
+        rng = np.random.default_rng(int(person[:8], 16))
+        spoiled = (rng.normal(0, 1, federation.base.shape)).astype("<f4").tobytes()
+        federation.send(number, person, spoiled)
+    federation.worker().step()
+    found = federation.rounds.get(number)
+    assert found is not None
+    assert found.state == State.QUARANTINED
+    assert "would fall from" in str(found.reason)
+    assert federation.models.current().version == 1
+    assert count(federation, Observation) == count(federation, Memory) == 4
+    assert count(federation, Octets) == 0
+    federation.close()
+
+
+def test_a_round_is_claimed_by_one_worker(federation: Federation) -> None:
+    federation.full_round(federation.enrol(4))
+    federation.rounds.close_if_due()
+    claimed: list[int | None] = []
+    threads = [
+        threading.Thread(target=lambda name=name: claimed.append(federation.rounds.claim(f"worker{name}")))
+        for name in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len([one for one in claimed if one is not None]) == 1
+
+
+def test_a_silent_worker_is_replaced_and_cannot_end_the_round_any_more(federation: Federation, clock: Clock) -> None:
+    number = federation.full_round(federation.enrol(4))
+    federation.rounds.close_if_due()
+    assert federation.rounds.claim("slow") == number
+    assert federation.rounds.claim("fast") is None
+    clock.forward(federation.settings.lease_seconds + 1)
+    assert federation.rounds.claim("fast") == number
+    assert not federation.rounds.renew(number, "slow")
+    assert federation.rounds.renew(number, "fast")
+    rule = federation.settings.make_rule()
+    aggregation = Aggregation(federation.database, rule, federation.scoring, 1.0)
+    assert aggregation.run(number, "slow") is None
+    assert state(federation, number) is State.AGGREGATING
+    assert count(federation, Observation) == 0
+    assert aggregation.run(number, "fast") is State.PUBLISHED
+    with pytest.raises(NothingSentError):
+        aggregation.run(number, "slow")
+    assert federation.models.current().version == 2
+    assert count(federation, Observation) == 4
+
+
+def test_a_round_that_fails_again_and_again_is_abandoned(
+    federation: Federation, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = federation.full_round(federation.enrol(4))
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Aggregation, "run", fail)
+    worker = federation.worker()
+    for _ in range(10):
+        if state(federation, number).final:
+            break
+        try:
+            worker.step()
+        except MemoryError:
+            clock.forward(federation.settings.lease_seconds + 1)
+    assert state(federation, number) is State.ABANDONED
+    assert count(federation, Octets) == 0
+
+
+def test_a_round_whose_people_have_all_left_is_abandoned(federation: Federation) -> None:
+    people = federation.enrol(4)
+    number = federation.full_round(people)
+    federation.rounds.close_if_due()
+    for person in people:
+        federation.participants.erase(person)
+    federation.worker().step()
+    assert state(federation, number) is State.ABANDONED
+
+
+def test_who_leaves_an_open_round_no_longer_counts(federation: Federation) -> None:
+    people = federation.enrol(4)
+    number = federation.full_round(people[:3])
+    federation.participants.erase(people[0])
+    federation.send(number, people[3])
+    found = federation.rounds.get(number)
+    assert found is not None
+    assert found.received == 3
+    federation.rounds.close_if_due()
+    assert state(federation, number) is State.OPEN
+
+
+def test_rounds_follow_each_other_after_a_pause(address: str, tmp_path, clock: Clock) -> None:  # type: ignore[no-untyped-def]
+    federation = Federation(tmp_path, address, pause_seconds=60)
+    worker = federation.worker()
+    worker.step()
+    first = federation.rounds.current()
+    assert first is not None
+    federation.rounds.abandon(first.id, "a test", State.OPEN)
+    worker.step()
+    assert federation.rounds.current() is None
+    clock.forward(61)
+    worker.step()
+    second = federation.rounds.current()
+    assert second is not None
+    assert second.id > first.id
+    federation.close()
+
+
+def test_every_step_of_a_round_is_in_the_audit_log(federation: Federation) -> None:
+    federation.full_round(federation.enrol(4))
+    federation.worker().step()
+    with federation.database.reading() as session:
+        actions = session.scalars(select(Audit.action).order_by(Audit.id)).all()
+    assert actions == ["published the shipped model", "opened a round", "published a round"]
