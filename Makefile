@@ -4,17 +4,23 @@ BIN := .venv/bin
 NUMBA_FRESH := $(CURDIR)/build/numba-cache
 FLOWER := build/flower
 
-.PHONY: help run test setup setup-dev lint types unit coverage bench bench-engine clean
+.PHONY: help run demo classify test setup setup-dev lint types unit coverage bench bench-engine clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-run: setup ## classify a sample page
+run: setup ## start the server (on http://127.0.0.1:8000)
+	@$(BIN)/eitr serve
+
+demo: setup ## watch a federation under attack: a server, ten participants, four of them bad
+	@$(BIN)/eitr demo
+
+classify: setup ## classify a sample page
 	@$(BIN)/eitr classify src/eitr/assets/sample.html
 
 test: setup-dev lint types coverage ## everything: style, types, all tests, coverage
 
-setup: ## install what running needs (.venv, node_modules)
+setup: ## install what the server needs (.venv)
 	@$(PYTHON) scripts/setup.py
 
 setup-dev: ## install everything, torch included

@@ -1,7 +1,7 @@
-"""Set the project up: `.venv` with Python packages, `node_modules` with JavaScript ones.
+"""Set the project up: `.venv` with Python packages; to develop it also `node_modules` with JavaScript ones.
 
-`python3 scripts/setup.py` installs what running needs, `python3 scripts/setup.py --dev` everything that tests and the
-lab need, torch included. Run again, it does nothing unless something changed. Needs nothing but Python itself.
+`python3 scripts/setup.py` installs what the server needs, `python3 scripts/setup.py --dev` everything that tests and
+the lab need, torch included. Run again, it does nothing unless something changed. Needs nothing but Python itself.
 """
 
 import argparse
@@ -28,19 +28,25 @@ def main() -> None:
     parser.add_argument("--dev", action="store_true", help="also what tests, benchmarks and the lab need")
     dev = parser.parse_args().dev
     start = time.monotonic()
-    check_tools()
-    done = [install_python(dev), install_node(dev)]
+    check_python()
+    if dev:
+        check_node()
+    done = [install_python(dev), dev and install_node()]
     if any(done):
         say(f"set up in {time.monotonic() - start:.0f} s")
 
 
-def check_tools() -> None:
-    """Say plainly what is missing and how to get it."""
+def check_python() -> None:
+    """Say plainly if Python is too old."""
     if sys.version_info < OLDEST_PYTHON:
         stop(
             f"Python {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed, this is {sys.version.split()[0]}.",
             "Install a newer one and run: make PYTHON=python3.12 ...",
         )
+
+
+def check_node() -> None:
+    """Say plainly if Node.js is missing or too old, and how to get it."""
     node = shutil.which("node")
     if node is None or shutil.which("npm") is None:
         stop(
@@ -69,22 +75,23 @@ def install_python(dev: bool) -> bool:
         run([*pip, TORCH], "see README.md, 'torch', for machines with other builds")
     say("installing eitr and what it needs" + (" to be developed and tested" if dev else ""))
     run(
-        [*pip, "--editable", f"{ROOT}[dev]" if dev else str(ROOT)], "check that the Python package index can be reached"
+        [*pip, "--editable", f"{ROOT}[{'dev' if dev else 'server'}]"],
+        "check that the Python package index can be reached",
     )
     stamp(VENV, dev, "pyproject.toml")
     return True
 
 
-def install_node(dev: bool) -> bool:
+def install_node() -> bool:
     """Fill `node_modules`."""
     folder = ROOT / "node_modules"
-    if up_to_date(folder, dev, "package-lock.json"):
+    if up_to_date(folder, True, "package-lock.json"):
         return False
     say("installing JavaScript packages")
     npm = [shutil.which("npm") or "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"]
-    run(npm if dev else [*npm, "--omit=dev"], "check that the npm registry can be reached")
+    run(npm, "check that the npm registry can be reached")
     folder.mkdir(exist_ok=True)
-    stamp(folder, dev, "package-lock.json")
+    stamp(folder, True, "package-lock.json")
     return True
 
 

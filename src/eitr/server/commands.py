@@ -16,7 +16,7 @@ ENVIRONMENT_FILE = "EITR_SETTINGS"
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (serve, worker, settings, operator, invite):
+    for command in (serve, worker, demo, settings, operator, invite, backup, restore):
         app.command()(command)
 
 
@@ -51,6 +51,27 @@ def worker(folder: Folder = None, database: Database = None) -> None:
     from eitr.server.serve import work
 
     work(_settings(folder=folder, database=database), _tell)
+
+
+def demo(
+    folder: Annotated[Path | None, typer.Option(help="Where to keep the database; without: nowhere.")] = None,
+    port: Annotated[int, typer.Option(help="The port of the dashboard; 0 for any.", min=0, max=65535)] = 0,
+    rounds: Annotated[int | None, typer.Option(help="Stop after so many new models.", min=1)] = None,
+) -> None:
+    """Watch a federation under attack: a server and ten participants on this machine, four of them bad.
+
+    Example: `eitr demo --port 8000`
+    """
+    import tempfile
+
+    _settings()  # says which packages are missing
+    from eitr.demo import run
+
+    if folder is not None:
+        run(folder, port=port, rounds=rounds, tell=_tell)
+        return
+    with tempfile.TemporaryDirectory(prefix="eitr-demo-") as temporary:
+        run(Path(temporary), port=port, rounds=rounds, tell=_tell)
 
 
 def settings(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False) -> None:
@@ -112,6 +133,46 @@ def invite(
     participants = Participants(prepared(chosen)[0], Key.of(chosen.folder))
     for _ in range(count):
         print(participants.invite(note))
+
+
+def backup(
+    target: Annotated[Path, typer.Argument(help="The file to write; it must not be there yet.")],
+    folder: Folder = None,
+    database: Database = None,
+) -> None:
+    """Write everything the server remembers into one file, while it runs.
+
+    Example: `eitr backup /backups/eitr-$(date +%F).db`
+    """
+    from eitr.server.backup import back_up
+
+    chosen = _settings(folder=folder, database=database)
+    rows = back_up(_reached(chosen), chosen.folder, target)
+    _tell(f"{rows} rows in {target}. It holds the server's key: keep it as safe as the server.")
+
+
+def restore(
+    source: Annotated[Path, typer.Argument(help="A file that `eitr backup` wrote.")],
+    folder: Folder = None,
+    database: Database = None,
+) -> None:
+    """Fill an empty database from a backup; of another kind, if you like. Nothing is ever overwritten.
+
+    Examples: `eitr restore eitr-2027-01-31.db --folder /srv/eitr`,
+    `eitr restore eitr-2027-01-31.db --database postgresql+psycopg://eitr@db/eitr`
+    """
+    from eitr.server.backup import restore as run
+
+    chosen = _settings(folder=folder, database=database)
+    _tell(f"{run(source, _reached(chosen), chosen.folder)} rows restored.")
+
+
+def _reached(settings: Any) -> Any:
+    from eitr.server.db.connection import Database
+
+    found = Database(settings.database_address)
+    found.check()
+    return found
 
 
 def _settings(**given: Any) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, event, make_url
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session, sessionmaker
 
 from eitr.errors import InputError
@@ -57,7 +57,7 @@ class Database:
         try:
             with self.engine.connect():
                 pass
-        except OperationalError as error:
+        except DatabaseError as error:
             raise InputError(f"the database cannot be reached: {error.orig}") from error
 
     def close(self) -> None:
