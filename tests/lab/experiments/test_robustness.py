@@ -72,9 +72,11 @@ def changed(*changes):
     return Results(one(result) for result in usual())
 
 
-def verdict(words, results, label=FUSED.label):
+def verdict(words, results, label=FUSED.label, clients=10):
     found = [
-        one for one in ROBUSTNESS.verdicts(results) if words in one.claim and (not label or f"{label}: " in one.claim)
+        one
+        for one in ROBUSTNESS.verdicts(results)
+        if words in one.claim and (not label or one.claim.startswith((f"{label}: ", f"{label}, {clients} clients: ")))
     ]
     assert len(found) == 1, [one.claim for one in found]
     return found[0]
@@ -82,14 +84,17 @@ def verdict(words, results, label=FUSED.label):
 
 def test_the_paper_profile_has_every_cell_that_is_defined():
     runs = ROBUSTNESS.runs(PROFILES["paper"])
-    assert len(set(runs)) == len(runs) == 3918
+    assert len(set(runs)) == len(runs) == 5166
     main = [run for run in runs if (run.clients, run.alpha) == (10, 0.9) and run.attackers in (0, 3)]
     # 17 rules x 19 attacks and Bulyan, which 3 of 10 attackers are too many for, without attack
     assert len(main) == (17 * 19 + 1) * 5 == 1620
     assert {run.seed for run in main} == set(range(5))
-    assert {run.seed for run in set(runs) - set(main)} == set(range(3))
-    # Seven other settings; with 4 of 10 attackers Multi-Krum is not defined; four of them have clean runs of their own.
-    assert len(runs) - len(main) == (6 * 7 - 1) * 18 * 3 + 4 * (6 + 1) * 3 == 2298
+    others = set(runs) - set(main)
+    assert {run.seed for run in others if run.clients == 10} == set(range(3))
+    assert {run.rule.name for run in others if run.seed > 2} == {"fused", "fedavg"}
+    # Seven other settings; with 4 of 10 attackers Multi-Krum is not defined; four of them have clean runs of their own;
+    # two more seeds where our goals are judged with 50 clients.
+    assert len(others) == (9 * 7 - 1) * 18 * 3 + 4 * (9 + 1) * 3 + 2 * (2 * 19 + 1) == 3546
 
 
 def test_the_settings_are_fixed():
@@ -106,7 +111,7 @@ def test_the_settings_are_fixed():
 def test_fewer_seeds_can_be_asked_for(asked, main, other):
     runs = ROBUSTNESS.runs(make_profile("paper", seeds=asked))
     assert len({run.seed for run in runs}) == main
-    assert len({run.seed for run in runs if run.clients == 50}) == other
+    assert len({run.seed for run in runs if run.alpha == SKEWED.alpha}) == other
 
 
 def test_every_rule_and_every_attack_but_the_insider_takes_part():
@@ -147,7 +152,7 @@ def test_an_undefined_cell_is_not_run_and_says_so():
 def test_the_table_has_a_row_a_setting_rule_and_attack_and_holds_plain_values():
     table = ROBUSTNESS.table(usual())
     # Without attackers, another share of them makes no other federation.
-    assert len(table.rows) == 18 * 19 + 6 * (3 * 18 + 4 * 19)
+    assert len(table.rows) == 18 * 19 + 9 * (3 * 18 + 4 * 19)
     assert {len(row) for row in table.rows} == {len(table.columns)}
     assert {type(cell) for row in table.rows for cell in row} <= {str, int, float, type(None)}
     assert {row[3] for row in table.rows} == {0.1, 0.5, 0.9, "IID"}
@@ -246,22 +251,25 @@ def test_where_clean_fedavg_diverged_nothing_is_judged():
     assert ROBUSTNESS.figure(results).axes is not None
 
 
+@pytest.mark.parametrize("clients", [10, 50])
 @pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.who.label)
 @pytest.mark.parametrize(("more", "holds"), [(-0.001, True), (0.0, True), (0.001, False)])
-def test_a_goal_is_met_up_to_its_limit(goal, more, holds):
+def test_a_goal_is_met_up_to_its_limit(goal, more, holds, clients):
     def mine(attack):
-        validation = dict(goal.who.settings)["validation"]
-        return lambda run: fused(run, validation) and run.attack == attack and run.alpha == 0.9 and run.attackers == 3
+        validation, attackers = dict(goal.who.settings)["validation"], 3 * clients // 10
+        return lambda run: (
+            fused(run, validation) and run.attack == attack and run.alpha == 0.9 and run.attackers == attackers
+        )
 
     label = goal.who.label
     for attack in (IPM.attack, BACKDOOR.attack):
         lost = changed((mine(attack), {"accuracy": CLEAN - goal.loss - more}))
-        assert verdict("costs more than", lost, label).holds is holds
+        assert verdict("costs more than", lost, label, clients).holds is holds
     flipped = changed((mine(FLIP.attack), {"asr": {"label-flip": 0.2 + goal.flip + more}}))
-    assert verdict("ASR of the label flip", flipped, label).holds is holds
+    assert verdict("ASR of the label flip", flipped, label, clients).holds is holds
     opened = changed((mine(BACKDOOR.attack), {"asr": {"backdoor": 0.05 + goal.backdoor + more}}))
-    assert verdict("ASR of the backdoor", opened, label).holds is holds
-    assert "Floor" in verdict("ASR of the backdoor", opened, label).measured
+    assert verdict("ASR of the backdoor", opened, label, clients).holds is holds
+    assert "Floor" in verdict("ASR of the backdoor", opened, label, clients).measured
 
 
 def test_the_goals_are_those_that_were_set():
@@ -320,8 +328,8 @@ def test_the_quick_profile_leaves_open_what_it_does_not_run():
     results = all_exact(ROBUSTNESS, PROFILES["quick"])
     told = {one.claim: one for one in ROBUSTNESS.verdicts(results)}
     still_open = [claim for claim, one in told.items() if one.holds is None]
-    assert len(told) == 13
-    assert len(still_open) == 3  # two settings, and who is strongest
+    assert len(told) == 19
+    assert len(still_open) == 9  # two settings, all goals with 50 clients, and who is strongest
     assert len(ROBUSTNESS.runs(PROFILES["quick"])) == 25
     assert max(run.rounds for run in ROBUSTNESS.runs(PROFILES["quick"])) == 15
     assert Cells(results).contenders(SKEWED) == ()

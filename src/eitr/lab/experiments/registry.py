@@ -16,6 +16,7 @@ from eitr.lab.experiments.clients_100 import Clients100
 from eitr.lab.experiments.convergence import Convergence
 from eitr.lab.experiments.hyper import Hyper
 from eitr.lab.experiments.images import ImagesExperiment
+from eitr.lab.experiments.inside import Inside
 from eitr.lab.experiments.interface import Experiment
 from eitr.lab.experiments.looping import Looping
 from eitr.lab.experiments.new_topic import NewTopic
@@ -47,6 +48,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         Robustness,
         NewTopic,
         Ablation,
+        Inside,
     )
 }
 

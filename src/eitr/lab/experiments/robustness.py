@@ -11,6 +11,7 @@ from eitr.lab.experiments.interface import Experiment, Table, Verdict
 from eitr.lab.experiments.robustness_cells import COLUMNS, Cells, Worst
 from eitr.lab.experiments.robustness_grid import (
     CONTENDERS,
+    ELSEWHERE,
     FEDAVG,
     FEW_CONTENDERS,
     FEW_THREATS,
@@ -19,7 +20,6 @@ from eitr.lab.experiments.robustness_grid import (
     MAIN_SEEDS,
     NO_ATTACK,
     OTHER_SETTINGS,
-    STRONGEST,
     THREATS,
     Contender,
     Setting,
@@ -54,7 +54,8 @@ class Robustness(Experiment):
         "n/a is where a rule is not defined, div. where training diverged. Loss is against FedAvg without attackers, "
         "seed by seed; the floor of an ASR is that model's. The server has 300 trusted pages: FLTrust learns from "
         "them, “Fused + validation” tests with them. Rules are ordered by their worst case. 5 seeds, 3 in other "
-        "settings. The quick profile has one seed, few of the rules and attacks, fewer rounds and no other settings."
+        "settings but where our goals are judged. The quick profile has one seed, few of the rules and attacks, fewer "
+        "rounds and no other settings."
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
@@ -111,11 +112,11 @@ class Robustness(Experiment):
         draw_points(below, below.add_subplot(grid[0]), cells.excess, rules, with_asr, title=title, high=FULL_ASR)
         if settings:
             # Rows as high as those beside it: what is left below them stays empty.
-            own = grid[1].subgridspec(2, 1, height_ratios=[len(STRONGEST), len(rules) - len(STRONGEST)])
+            own = grid[1].subgridspec(2, 1, height_ratios=[len(ELSEWHERE), max(1, len(rules) - len(ELSEWHERE))])
             title = "Worst loss in other settings, in points"
             columns = [replace(MAIN, label="as above"), *settings]
             draw_points(
-                below, below.add_subplot(own[0]), cells.worst_value, STRONGEST, columns, title=title, high=FULL_LOSS
+                below, below.add_subplot(own[0]), cells.worst_value, ELSEWHERE, columns, title=title, high=FULL_LOSS
             )
         return figure
 
@@ -135,7 +136,7 @@ def _runs(profile: Profile) -> Iterator[Run]:
         for setting in OTHER_SETTINGS:
             clean = seeds_of(profile, seeds_in(setting, FEDAVG))
             yield from runs_of(base, FEDAVG, NO_ATTACK, setting, clean)
-            for who in STRONGEST:
+            for who in ELSEWHERE:
                 for threat in THREATS:
                     yield from runs_of(base, who, threat, setting, seeds_of(profile, seeds_in(setting, who)))
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from eitr.lab.experiments.measures import Spread, final
 from eitr.lab.experiments.robustness_grid import (
     CONTENDERS,
+    ELSEWHERE,
     FEDAVG,
     FUSED,
     MAIN,
@@ -112,8 +113,8 @@ class Cells:
         """Return the rules that take part in a setting; a rule that is defined nowhere in it takes part."""
         if setting == MAIN:
             return [who for who in CONTENDERS if len(self.results(who, NO_ATTACK))]
-        met = any(len(self.results(who, threat, setting)) for who in STRONGEST for threat in THREATS if threat.attack)
-        return STRONGEST if met else ()
+        met = any(len(self.results(who, threat, setting)) for who in ELSEWHERE for threat in THREATS if threat.attack)
+        return ELSEWHERE if met else ()
 
     @cached_property
     def threats(self) -> Sequence[Threat]:

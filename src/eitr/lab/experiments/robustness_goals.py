@@ -13,12 +13,14 @@ from eitr.lab.experiments.robustness_cells import Cells
 from eitr.lab.experiments.robustness_grid import (
     BACKDOOR,
     CONTENDERS,
+    ELSEWHERE,
     FEDAVG,
     FLIP,
     FUSED,
     FUSED_ALONE,
     MAIN,
     MANY_ATTACKERS,
+    MANY_CLIENTS,
     NO_ATTACK,
     SKEWED,
     STRONGEST,
@@ -62,24 +64,24 @@ def verdicts(cells: Cells) -> list[Verdict]:
     """Judge every goal, and whether the rules taken to other settings are the right ones."""
     found = []
     for goal in GOALS:
-        found += [
-            never_loses(cells, goal.who, goal.loss),
-            keeps_out(cells, goal.who, FLIP, goal.flip),
-            keeps_out(cells, goal.who, BACKDOOR, goal.backdoor),
-            costs_nothing(cells, goal.who),
-            learns_as_fast(cells, goal.who),
-        ]
+        for setting in (MAIN, MANY_CLIENTS):
+            found += [
+                never_loses(cells, goal.who, goal.loss, setting),
+                keeps_out(cells, goal.who, FLIP, goal.flip, setting),
+                keeps_out(cells, goal.who, BACKDOOR, goal.backdoor, setting),
+            ]
+        found += [costs_nothing(cells, goal.who), learns_as_fast(cells, goal.who)]
     found += [best_or_near(cells, setting) for setting in (MANY_ATTACKERS, SKEWED)]
     return [*found, chosen_well(cells)]
 
 
-def never_loses(cells: Cells, who: Contender, most: float) -> Verdict:
-    """Judge the worst case over all attacks of the main table."""
-    claim = f"{who.label}: no attack costs more than {100 * most:g} points of accuracy against clean FedAvg."
-    worst = cells.worst_loss(who)
+def never_loses(cells: Cells, who: Contender, most: float, setting: Setting = MAIN) -> Verdict:
+    """Judge the worst case over all attacks."""
+    claim = f"{_where(who, setting)}: no attack costs more than {100 * most:g} points of accuracy against clean FedAvg."
+    worst = cells.worst_loss(who, setting)
     if worst is None:
         return _not_run(claim)
-    cell = cells.at(who, worst.threat)
+    cell = cells.at(who, worst.threat, setting)
     attacks = sum(threat.attack is not None for threat in cells.threats)
     told = (
         f"Of {attacks} attacks, worst: {worst.threat.label}, {_lost(worst.value)} ({cell.accuracy.percent})."
@@ -89,10 +91,10 @@ def never_loses(cells: Cells, who: Contender, most: float) -> Verdict:
     return _judged(claim, told, worst.value, most)
 
 
-def keeps_out(cells: Cells, who: Contender, threat: Threat, most: float) -> Verdict:
+def keeps_out(cells: Cells, who: Contender, threat: Threat, most: float, setting: Setting = MAIN) -> Verdict:
     """Judge an attack's success against its floor."""
-    claim = f"{who.label}: the ASR of the {threat.label} is at most its floor + {100 * most:g} points."
-    cell = cells.at(who, threat)
+    claim = f"{_where(who, setting)}: the ASR of the {threat.label} is at most its floor + {100 * most:g} points."
+    cell = cells.at(who, threat, setting)
     if cell is None or cell.success is None or cell.floor is None or cell.excess is None:
         return _not_run(claim)
     above = "diverged" if math.isinf(cell.excess) else f"{points(cell.excess)} against its floor"
@@ -142,16 +144,20 @@ def best_or_near(cells: Cells, setting: Setting) -> Verdict:
 
 def chosen_well(cells: Cells) -> Verdict:
     """Judge whether the rules that were taken to other settings are those the main table would choose."""
-    claim = f"The {len(STRONGEST)} rules taken to other settings are those with the best worst case here."
+    claim = f"The {len(STRONGEST)} rules with the best worst case here are all taken to other settings."
     if len(cells.contenders()) < len(CONTENDERS) or len(cells.threats) < len(THREATS):
         return Verdict(claim=claim, measured="Not all rules and attacks are run in this profile.", holds=None)
     named = cells.strongest()
     if len(named) < len(STRONGEST):
         return Verdict(claim=claim, measured="Too few rules have a worst case that can be compared.", holds=None)
     told = f"Best worst cases here: {listed([who.label for who in named])}."
-    missed = [who.label for who in named if who not in STRONGEST]
+    missed = [who.label for who in named if who not in ELSEWHERE]
     told += f" Not taken to other settings: {listed(missed)}." if missed else ""
     return Verdict(claim=claim, measured=told, holds=not missed)
+
+
+def _where(who: Contender, setting: Setting) -> str:
+    return f"{who.label}, {setting.clients} clients"
 
 
 def _arrival(cells: Cells, who: Contender) -> Arrival | None:

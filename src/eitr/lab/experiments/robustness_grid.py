@@ -84,6 +84,9 @@ FUSED_ALONE = Contender("Fused", "fused", (("validation", False), ("without", ""
 REPUTATION = Contender("Reputation", "reputation")
 FLTRUST = Contender("FLTrust", "fltrust")
 MULTI_KRUM = Contender("Multi-Krum", "multi-krum")
+MEDIAN = Contender("Median", "median")
+GEOMETRIC_MEDIAN = Contender("Geometric median", "geometric-median")
+FLAME = Contender("FLAME", "flame")
 NNM = Contender("NNM", "nnm")
 DNC = Contender("DnC", "dnc")
 CONTENDERS = (
@@ -92,23 +95,25 @@ CONTENDERS = (
     REPUTATION,
     FEDAVG,
     Contender("Residual", "residual"),
-    Contender("Median", "median"),
+    MEDIAN,
     Contender("Trimmed mean", "trimmed-mean"),
     Contender("FoolsGold", "foolsgold"),
     FLTRUST,
     MULTI_KRUM,
     Contender("Bulyan", "bulyan"),
-    Contender("Geometric median", "geometric-median"),
+    GEOMETRIC_MEDIAN,
     Contender("Centred clipping", "centred-clipping"),
     NNM,
     DNC,
-    Contender("FLAME", "flame"),
+    FLAME,
     Contender("FLDetector", "fldetector"),
     Contender("FoundationFL", "foundation-fl"),
 )
-STRONGEST = (FUSED, FUSED_ALONE, MULTI_KRUM, NNM, DNC, FLTRUST)
-"""The rules that meet the attacks in other settings, too: those whose worst case in the main table is best. Runs are
-named before there is a table, so these are named by hand; a verdict says when the table has others."""
+STRONGEST = (FUSED, FUSED_ALONE, FLAME, GEOMETRIC_MEDIAN, FLTRUST, MEDIAN)
+"""The rules whose worst case in the main table is best. Runs are named before there is a table, so these are named by
+hand; a verdict says when the table has others."""
+ELSEWHERE = (*STRONGEST, MULTI_KRUM, NNM, DNC)
+"""The rules that meet the attacks in other settings, too: the strongest, and those that are recommended most."""
 JUDGED = (FUSED, FUSED_ALONE)
 """The rules that have goals."""
 FEW_CONTENDERS = (FEDAVG, REPUTATION, MULTI_KRUM, FUSED, FUSED_ALONE)
