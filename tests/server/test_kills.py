@@ -6,7 +6,7 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from tests.server.process import Running
 
 PEOPLE = 8
 ATTACKERS = 2
-SHORTEST_ROUNDS = 6
 START_SECONDS = 2.5
 """About how long a start takes."""
 LIFE_SECONDS = 2.5
@@ -197,49 +196,48 @@ def check(life: Life, story: Story) -> None:
             assert session.execute(text("PRAGMA foreign_key_check")).all() == []
 
 
-def a_killed_server_ends_as_an_undisturbed_one(
-    folder: Path, first: str, copy: object, *, kills: int, seed: int
-) -> None:
-    (folder / "a").mkdir(parents=True)
-    disturbed = Life(folder / "a", first)
+@dataclass
+class Twins:
+    """A database, and a copy of it as it is when it is asked for."""
+
+    first: str
+    copy: Callable[[], str]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def twins(request: pytest.FixtureRequest, tmp_path: Path) -> Twins:
+    """Two databases of one kind; of SQLite, the folder is copied, too."""
+    if request.param == "sqlite":
+        a, b = (f"sqlite:///{tmp_path / name / 'eitr.db'}" for name in "ab")
+        return Twins(a, lambda: b)
+    postgres = request.getfixturevalue("postgres")
+    first = new_postgres_database(postgres)
+    return Twins(first, lambda: new_postgres_database(postgres, template=str(make_url(first).database)))
+
+
+def ends_as_an_undisturbed_one(folder: Path, twins: Twins, *, kills: int, rounds: int) -> None:
+    (folder / "a").mkdir()
+    disturbed = Life(folder / "a", twins.first)
     people = enrolled(disturbed)
     shutil.copytree(folder / "a", folder / "b")
-    calm = Life(folder / "b", copy())  # type: ignore[operator]
-    story = lived(disturbed, people, rounds=SHORTEST_ROUNDS, kills=kills, chance=random.Random(seed))
+    calm = Life(folder / "b", twins.copy())
+    story = lived(disturbed, people, rounds=rounds, kills=kills, chance=random.Random(kills))
     assert story.kills == kills
     check(disturbed, story)
     quiet = lived(calm, people, rounds=len(story.rounds), kills=0, chance=random.Random(0))
     check(calm, quiet)
-    assert len(quiet.rounds) == len(story.rounds)
+    assert len(quiet.rounds) == len(story.rounds) >= rounds
     assert list(told(Database(disturbed.database), story.rounds)) == list(told(Database(calm.database), quiet.rounds))
 
 
-def on_sqlite(folder: Path, kills: int) -> None:
-    a, b = (f"sqlite:///{folder / 'run' / name / 'eitr.db'}" for name in "ab")
-    a_killed_server_ends_as_an_undisturbed_one(folder / "run", a, lambda: b, kills=kills, seed=1)
-
-
-def on_postgresql(folder: Path, postgres: str, kills: int) -> None:
-    first = new_postgres_database(postgres)
-    name = str(make_url(first).database)
-    a_killed_server_ends_as_an_undisturbed_one(
-        folder / "run", first, lambda: new_postgres_database(postgres, template=name), kills=kills, seed=2
-    )
-
-
-def test_a_server_killed_five_times_loses_nothing_on_sqlite(tmp_path: Path) -> None:
-    on_sqlite(tmp_path, kills=5)
-
-
-def test_a_server_killed_five_times_loses_nothing_on_postgresql(tmp_path: Path, postgres: str) -> None:
-    on_postgresql(tmp_path, postgres, kills=5)
+def test_a_server_that_is_killed_three_times_ends_every_round_as_an_undisturbed_one(
+    tmp_path: Path, twins: Twins
+) -> None:
+    ends_as_an_undisturbed_one(tmp_path, twins, kills=3, rounds=3)
 
 
 @pytest.mark.long
-def test_a_server_killed_fifty_times_loses_nothing_on_sqlite(tmp_path: Path) -> None:
-    on_sqlite(tmp_path, kills=50)
-
-
-@pytest.mark.long
-def test_a_server_killed_fifty_times_loses_nothing_on_postgresql(tmp_path: Path, postgres: str) -> None:
-    on_postgresql(tmp_path, postgres, kills=50)
+def test_a_server_that_is_killed_fifty_times_ends_every_round_as_an_undisturbed_one(
+    tmp_path: Path, twins: Twins
+) -> None:
+    ends_as_an_undisturbed_one(tmp_path, twins, kills=50, rounds=6)
