@@ -42,14 +42,17 @@ class Worker:
 
     def run(self) -> None:
         """Work until `stop`; a failure is logged and tried again, never the end."""
-        self._warm_up()
+        warm = False
         while not self._stop.is_set():
             try:
                 worked = self.step()
             except Exception:
                 log.exception("the worker failed; it goes on")
                 worked = False
-            if not worked:
+            if not worked and not warm:
+                self._warm_up()
+                warm = True
+            elif not worked:
                 self._stop.wait(self._settings.poll_seconds)
 
     def stop(self) -> None:

@@ -1,0 +1,109 @@
+"""The server's commands: start, stop, complain."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+from sqlalchemy import func, select
+from typer.testing import CliRunner
+
+from eitr.cli import app
+from eitr.client import Participant as Person
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import Invitation, Model, Observation, Participant, SetupLink
+from tests.server.process import Running
+
+
+def count(folder: Path, table: type) -> int:
+    with Database(f"sqlite:///{folder / 'eitr.db'}").reading() as session:
+        return session.scalar(select(func.count()).select_from(table)) or 0
+
+
+def test_a_first_start_makes_everything_and_a_second_finds_it(tmp_path: Path) -> None:
+    folder = tmp_path / "server"
+    with Running("serve", folder).ready() as server:
+        assert re.search(r"/setup\?code=\S{40,}", server.log)
+        assert httpx.get(f"{server.address}/api/v1/model").json()["version"] == 1
+        with Person(server.address) as somebody:
+            assert somebody.wait_for_round().id == 1
+        assert server.stop() == 0
+    key = (folder / "server.key").read_bytes()
+    with Running("serve", folder).ready() as server:
+        assert httpx.get(f"{server.address}/api/v1/rounds/current").json()["id"] == 1
+        assert server.stop() == 0
+    assert (folder / "server.key").read_bytes() == key
+    assert (folder / "server.key").stat().st_mode & 0o077 == 0
+    assert count(folder, Model) == 1
+
+
+def test_a_port_that_is_taken_is_one_clear_line(tmp_path: Path) -> None:
+    with Running("serve", tmp_path / "one", automatic_rounds="false").ready() as first:
+        port = first.address.rpartition(":")[2]
+        done = subprocess.run(
+            [sys.executable, "-m", "eitr", "serve", "--folder", str(tmp_path / "two"), "--port", port],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert "cannot listen" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_ends_it_in_good_order(tmp_path: Path) -> None:
+    with Running("serve", tmp_path / "server").ready() as server:
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(timeout=60) == 0
+        assert "Traceback" not in server.log
+
+
+def test_bad_settings_are_one_clear_line(tmp_path: Path) -> None:
+    with Running("serve", tmp_path / "server", quorum="many") as server:
+        assert server.process.wait(timeout=60) == 2
+        assert "EITR_QUORUM" in server.log
+        assert "Traceback" not in server.log
+
+
+def test_invitations_are_printed_once_and_kept_as_hashes(tmp_path: Path) -> None:
+    folder = tmp_path / "server"
+    done = CliRunner().invoke(app, ["invite", "3", "--note", "course", "--folder", str(folder)])
+    codes = done.stdout.split()
+    assert len(set(codes)) == 3
+    assert count(folder, Invitation) == 3
+    stored = (folder / "eitr.db").read_bytes()
+    assert not any(code.encode() in stored for code in codes)
+
+
+def test_a_link_for_an_operator_can_be_made_again(tmp_path: Path) -> None:
+    folder = tmp_path / "server"
+    links = {CliRunner().invoke(app, ["operator", "--folder", str(folder)]).stdout for _ in range(2)}
+    assert len(links) == 2
+    assert count(folder, SetupLink) == 1  # only the last one works
+
+
+def test_the_demonstration_shows_attackers_lose_their_weight_and_stops_cleanly(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    done = subprocess.run(
+        [sys.executable, "-m", "eitr", "demo", "--rounds", "3", "--folder", str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "The dashboard: http://127.0.0.1:" in done.stderr
+    roles = dict(re.findall(r"^  (\w{8})  (.+)$", done.stderr, re.MULTILINE))
+    assert sorted(roles.values()) == ["flips labels"] * 3 + ["honest"] * 6 + ["sends rubbish"]
+    with Database(f"sqlite:///{folder / 'eitr.db'}").reading() as session:
+        assert session.scalar(select(func.count()).select_from(Participant)) == 10
+        seen = session.scalars(select(Observation).where(Observation.round == 3)).all()
+    weights = {roles[one.participant[:8]]: [] for one in seen}  # type: ignore[var-annotated]
+    for one in seen:
+        weights[roles[one.participant[:8]]].append(one.weight)
+    assert max(weights["flips labels"]) < min(weights["honest"])
+    assert weights["sends rubbish"] == [None]
+    assert done.stderr.strip().endswith("Everything is stopped.")

@@ -1,0 +1,252 @@
+"""The Python participant, against servers that are slow, busy, broken or lying."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eitr.classifier import Classifier
+from eitr.client import OpenRound, Participant, ServerError
+from eitr.errors import InputError
+from eitr.model.plan import TrainingPlan
+from eitr.octets import DIFFERENCE, PARAMETERS
+from eitr.pages import Page
+
+SHIPPED = Classifier.shipped()
+WEIGHTS = SHIPPED.model.vector.astype("<f4").tobytes()
+VOCABULARY = SHIPPED.vocabulary.to_json().encode()
+MANIFEST = {
+    "protocol": 1,
+    "version": 1,
+    "classes": ["health", "politics", "religion", "sexual-orientation", "ethnicity", "non-sensitive"],
+    "layers": [1000, 256, 32, 6],
+    "weights": {"sha256": hashlib.sha256(WEIGHTS).hexdigest()},
+    "vocabulary": {"sha256": hashlib.sha256(VOCABULARY).hexdigest()},
+}
+ROUND = {
+    "id": 3,
+    "base": 1,
+    "deadline": "2027-01-01T00:00:00+00:00",
+    "training": {
+        "epochs": 1,
+        "max_batches": 1,
+        "batch_size": 4,
+        "learning_rate": 0.01,
+        "momentum": 0.8,
+        "dropout": 0.5,
+    },
+}
+
+Answer = tuple[int, bytes | dict[str, Any], dict[str, str]]
+
+
+class Fake:
+    """A server whose answers a test writes; real HTTP on the loopback."""
+
+    def __init__(self) -> None:
+        self.answers: dict[tuple[str, str], list[Answer]] = {}
+        self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _any(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                fake.asked.append((self.command, self.path, dict(self.headers), body))
+                waiting = fake.answers.get((self.command, self.path), [(404, {"type": "/problems/not-found"}, {})])
+                status, content, headers = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+                if status == 0:
+                    self.close_connection = True
+                    self.connection.close()
+                    return
+                data = content if isinstance(content, bytes) else json.dumps(content).encode()
+                self.send_response(status)
+                for name, value in {**headers, "Content-Length": str(len(data))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST = do_PUT = do_DELETE = _any  # noqa: N815
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def on(self, method: str, path: str, *answers: tuple[Any, ...]) -> None:
+        """Write the answers to a request, one after the other; the last is repeated."""
+        self.answers[method, path] = [(one[0], one[1], one[2] if len(one) > 2 else {}) for one in answers]
+
+    def serve_model(self, **changes: Any) -> None:
+        """Answer as a server with the shipped model."""
+        self.on("GET", "/api/v1/model", (200, {**MANIFEST, **changes}))
+        self.on("GET", "/api/v1/models/1/weights", (200, WEIGHTS))
+        self.on("GET", "/api/v1/models/1/vocabulary", (200, VOCABULARY))
+
+    def close(self) -> None:
+        """Stop."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def fake() -> Iterator[Fake]:
+    found = Fake()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def slept() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def me(fake: Fake, slept: list[float]) -> Iterator[Participant]:
+    with Participant(fake.address, id="a" * 32, secret="s", attempts=4, sleep=slept.append) as found:
+        yield found
+
+
+def test_it_enrols_with_and_without_an_invitation(fake: Fake, me: Participant) -> None:
+    fake.on("POST", "/api/v1/participants", (201, {"id": "b" * 32, "secret": "t"}))
+    me.enrol()
+    assert (me.id, me.secret) == ("b" * 32, "t")
+    me.enrol("code")
+    assert [json.loads(one[3]) for one in fake.asked] == [{}, {"invitation": "code"}]
+
+
+def test_a_busy_server_is_asked_again_later_each_time_longer(fake: Fake, me: Participant, slept: list[float]) -> None:
+    fake.serve_model()
+    busy = (503, {"type": "/problems/busy"})
+    fake.on("GET", "/api/v1/rounds/current", busy, busy, busy, (200, ROUND))
+    assert me.round() == OpenRound(3, 1, TrainingPlan(**ROUND["training"]))  # type: ignore[arg-type]
+    assert len(slept) == 3
+    assert all(0.5 * wait <= one <= wait for one, wait in zip(slept, (0.2, 0.4, 0.8), strict=True))
+
+
+def test_it_waits_as_long_as_it_is_told(fake: Fake, me: Participant, slept: list[float]) -> None:
+    fake.on("GET", "/api/v1/rounds/current", (429, {}, {"Retry-After": "7"}), (200, ROUND))
+    me.round()
+    assert 3.5 <= slept[0] <= 7
+
+
+def test_a_server_that_hangs_up_is_asked_again(fake: Fake, me: Participant, slept: list[float]) -> None:
+    fake.on("GET", "/api/v1/rounds/current", (0, b""), (0, b""), (200, ROUND))
+    assert me.round() is not None
+    assert len(slept) == 2
+
+
+def test_it_gives_up_in_words(fake: Fake, me: Participant, slept: list[float]) -> None:
+    fake.on("GET", "/api/v1/rounds/current", (503, {"type": "/problems/busy", "detail": "Later."}))
+    with pytest.raises(ServerError, match="503: Later") as error:
+        me.round()
+    assert error.value.slug == "busy"
+    assert len(slept) == 3
+    with (
+        Participant("http://127.0.0.1:9", attempts=2, sleep=slept.append) as nobody,
+        pytest.raises(InputError, match="cannot be reached"),
+    ):
+        nobody.round()
+
+
+def test_what_cannot_succeed_later_is_not_tried_again(fake: Fake, me: Participant, slept: list[float]) -> None:
+    fake.on("PUT", "/api/v1/rounds/3/update", (409, {"type": "/problems/round-closed"}))
+    with pytest.raises(ServerError) as error:
+        me.send_octets(3, b"data")
+    assert error.value.slug == "round-closed"
+    assert slept == []
+
+
+def test_no_round_is_none(fake: Fake, me: Participant) -> None:
+    fake.on("GET", "/api/v1/rounds/current", (404, {"type": "/problems/no-round"}))
+    assert me.round() is None
+    with pytest.raises(InputError, match="no new round"):
+        me.wait_for_round(seconds=0.05)
+
+
+def test_it_trains_and_sends_what_it_trained_with_its_digest(fake: Fake, me: Participant) -> None:
+    fake.serve_model()
+    fake.on("GET", "/api/v1/rounds/current", (200, ROUND))
+    fake.on("PUT", "/api/v1/rounds/3/update", (202, {}))
+    pages = [Page(title="Living with diabetes"), Page(title="The election")]
+    found = me.take_part(pages, [0, 1])
+    assert found.id == 3
+    method, path, headers, body = fake.asked[-1]
+    assert (method, path) == ("PUT", "/api/v1/rounds/3/update")
+    assert len(body) == len(WEIGHTS)
+    assert body != WEIGHTS
+    assert headers["Content-Type"] == PARAMETERS
+    assert headers["Authorization"] == f"Bearer {'a' * 32}.s"
+    assert "sha-256=:" in headers["Content-Digest"]
+
+
+def test_a_small_update_is_the_difference_in_half_the_octets(fake: Fake, me: Participant) -> None:
+    fake.serve_model()
+    fake.on("PUT", "/api/v1/rounds/3/update", (202, {}))
+    vector = SHIPPED.model.vector + np.float32(0.25)
+    me.send(OpenRound(3, 1, TrainingPlan()), vector, small=True)
+    assert fake.asked[-1][2]["Content-Type"] == DIFFERENCE
+    assert np.allclose(np.frombuffer(fake.asked[-1][3], "<f2"), 0.25)
+
+
+def a_flipped_bit(data: bytes) -> bytes:
+    return bytes([data[0] ^ 1]) + data[1:]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda fake: fake.on("GET", "/api/v1/models/1/weights", (200, a_flipped_bit(WEIGHTS))), "weights"),
+        (lambda fake: fake.on("GET", "/api/v1/models/1/vocabulary", (200, VOCABULARY + b" ")), "vocabulary"),
+        (lambda fake: fake.serve_model(classes=["a", "b"]), "other classes"),
+        (lambda fake: fake.serve_model(layers="many"), "layers"),
+        (lambda fake: fake.serve_model(layers=[1000, 6]), "octets"),
+        (lambda fake: fake.serve_model(version="one"), "version"),
+        (lambda fake: fake.on("GET", "/api/v1/model", (200, b"<html>")), "not JSON"),
+        (lambda fake: fake.on("GET", "/api/v1/model", (200, b"[]")), "not a JSON object"),
+    ],
+)
+def test_a_model_that_is_not_what_was_announced_is_refused(
+    fake: Fake, me: Participant, change: Callable[[Fake], None], told: str
+) -> None:
+    fake.serve_model()
+    change(fake)
+    with pytest.raises(InputError, match=told):
+        me.model()
+
+
+@pytest.mark.parametrize("training", [None, {"epochs": 0}, {"epochs": 1, "surprise": 2}, {"learning_rate": "fast"}])
+def test_instructions_that_make_no_sense_are_refused(fake: Fake, me: Participant, training: object) -> None:
+    fake.on("GET", "/api/v1/rounds/current", (200, {**ROUND, "training": training}))
+    with pytest.raises(InputError):
+        me.round()
+
+
+def test_who_is_not_enrolled_is_told_to(fake: Fake) -> None:
+    with Participant(fake.address) as nobody, pytest.raises(InputError, match="enrol"):
+        nobody.export()
+
+
+def test_leaving_forgets_the_secret(fake: Fake, me: Participant) -> None:
+    fake.on("DELETE", "/api/v1/me", (204, b""))
+    me.erase()
+    assert me.secret is None
+
+
+def test_old_versions_are_fetched_once(fake: Fake, me: Participant) -> None:
+    fake.serve_model(version=2)
+    fake.on("GET", "/api/v1/models/2/weights", (200, WEIGHTS))
+    fake.on("GET", "/api/v1/models/2/vocabulary", (200, VOCABULARY))
+    for _ in range(2):
+        assert np.array_equal(me.model(1).model.vector, SHIPPED.model.vector)
+        assert me.model().model.network.size == 264678
+    assert [one[1] for one in fake.asked].count("/api/v1/models/1/weights") == 1
+    assert [one[1] for one in fake.asked].count("/api/v1/models/2/weights") == 1
