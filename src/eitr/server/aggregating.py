@@ -5,12 +5,13 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from eitr.aggregation.interface import Result, Rule
 from eitr.aggregation.interface import Round as Given
-from eitr.model import Network
+from eitr.model import Network, Vector
 from eitr.octets import decoded
 from eitr.pages.vocabulary import Vocabulary
 from eitr.scoring import Score, Scoring
@@ -20,7 +21,7 @@ from eitr.server.db.connection import Database
 from eitr.server.db.tables import Audit, Model, Observation, Participant, Refusal, Round, State
 from eitr.server.db.tables import Vocabulary as VocabularyFile
 from eitr.server.models import publish
-from eitr.server.rounds import changed, ending, forget_octets, octets_of
+from eitr.server.rounds import changed, ending, forget_octets, octets_of, senders
 from eitr.state import State as Remembered
 
 
@@ -42,23 +43,13 @@ class Aggregation:
             base = session.get_one(Model, round.base)
             network, vector = Network(tuple(base.layers)), np.frombuffer(base.weights, "<f4").astype(np.float32)
             words = session.get_one(VocabularyFile, base.vocabulary).content.decode()
-            sent = octets_of(session, id)
+            ids, updates = _updates(session, id, vector)
             refused = session.scalars(select(Refusal.participant).where(Refusal.round == id)).all()
-            ids = [row.participant for row in sent]
             state = memory.load(session, self._rule, sorted({*ids, *refused}))
-        if not sent:
-            raise NothingSentError
         vocabulary = Vocabulary.from_json(words)
         for participant in sorted(refused):
             state = self._rule.refuse(state, participant, network.size)
-        given = Given(
-            vector,
-            np.stack([decoded(row.encoding, row.data, vector) for row in sent]),
-            ids,
-            index=id,
-            scorer=self._scoring.scorer(network, vocabulary),
-        )
-        del sent
+        given = Given(vector, updates, ids, index=id, scorer=self._scoring.scorer(network, vocabulary))
         state, result = self._rule.update(state, given)
         before = self._scoring.score(network, vector, vocabulary)
         after = self._scoring.score(network, np.asarray(result.model, np.float32), vocabulary)
@@ -116,6 +107,18 @@ class Aggregation:
             Audit(at=now(), who="server", action=f"{outcome} a round", detail={"round": id, "reason": reason or ""})
         )
         return outcome
+
+
+def _updates(session: Session, id: int, base: Vector) -> tuple[list[str], NDArray[np.float32]]:
+    """Return who sent what; a thousand updates are a gigabyte, so each is decoded into its place as it comes."""
+    table = np.empty((len(senders(session, id)), len(base)), np.float32)
+    came: list[str] = []
+    for participant, encoding, data in octets_of(session, id):
+        table[len(came)] = decoded(encoding, data, base)
+        came.append(participant)
+    if not came:
+        raise NothingSentError
+    return came, table[: len(came)]  # somebody may have left between the two looks
 
 
 def _mine(session: Session, id: int, owner: str, values: dict[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -53,6 +54,7 @@ def application(server: Services) -> FastAPI:
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(OperationalError, _busy)
     app.add_exception_handler(Exception, _failed)
     app.add_middleware(Doors, requests=server.requests, metrics=server.metrics)
     _declare_problems(app)
@@ -90,6 +92,12 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     slug = SLUGS.get(error.status_code, "malformed-request" if error.status_code < 500 else "failed")
     return answered(request, Problem(slug, headers=dict(error.headers or {})))
+
+
+async def _busy(_request: Request, error: Exception) -> Response:
+    """The database does not answer, or is locked: for the moment."""
+    log.warning("the database failed", exc_info=error)
+    return Problem("busy", headers={"Retry-After": "5"}).answer()
 
 
 async def _failed(request: Request, error: Exception) -> Response:

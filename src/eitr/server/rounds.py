@@ -3,7 +3,7 @@
 Every step is one transaction that names the state it starts from: done twice, or by two at once, it happens once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -182,10 +182,19 @@ def forget_octets(session: Session, round: int) -> None:
     session.execute(delete(Octets).where(Octets.update.in_(select(Update.id).where(Update.round == round))))
 
 
-def octets_of(session: Session, round: int) -> Sequence[Any]:
-    """Return participant, encoding and octets of a round's updates, by participant."""
+def senders(session: Session, round: int) -> list[str]:
+    """Return who sent an update to a round whose octets are there, sorted."""
+    query = select(Update.participant).join(Octets, Octets.update == Update.id).where(Update.round == round)
+    return list(session.scalars(query.order_by(Update.participant)))
+
+
+def octets_of(session: Session, round: int) -> Iterator[tuple[str, str, bytes]]:
+    """Yield participant, encoding and octets of a round's updates, by participant; a few at a time are in memory."""
     query = select(Update.participant, Update.encoding, Octets.data).join(Octets, Octets.update == Update.id)
-    return session.execute(query.where(Update.round == round).order_by(Update.participant)).all()
+    found = session.execute(
+        query.where(Update.round == round).order_by(Update.participant), execution_options={"yield_per": 8}
+    )
+    yield from found.tuples()
 
 
 def _due(round: Round, moment: datetime) -> bool:

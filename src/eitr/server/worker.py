@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from eitr.aggregation.interface import Round as Given
+from eitr.errors import InputError
 from eitr.scoring import Scoring
 from eitr.server.aggregating import Aggregation, NothingSentError
 from eitr.server.clock import now
@@ -82,6 +83,9 @@ class Worker:
                 outcome = self._aggregation.run(id, self._name)
         except NothingSentError:
             self._rounds.abandon(id, "everybody who had sent an update has left", State.AGGREGATING)
+            return
+        except InputError as error:  # the same updates will not do better next time
+            self._rounds.abandon(id, f"the rule cannot aggregate these updates: {error}", State.AGGREGATING)
             return
         if outcome is not None:
             self._metrics.rounds.labels(outcome).inc()
