@@ -1,9 +1,9 @@
 """The application: routes, problems, and what starts and stops with it."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -15,7 +15,7 @@ from eitr import __version__
 from eitr.server import api, operations
 from eitr.server.api.authentication import Known
 from eitr.server.api.documents import ProblemDocument
-from eitr.server.api.rounds import RecentRounds
+from eitr.server.api.rounds import RecentRounds, Uploads
 from eitr.server.dashboard.errors import answered
 from eitr.server.dashboard.site import add_dashboard
 from eitr.server.doors import Doors
@@ -43,11 +43,12 @@ def application(server: Services) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/v1/openapi.json",
+        redirect_slashes=False,  # it would redirect to whatever host the client names
     )
     app.state.services = server
     app.state.known = Known()
     app.state.recent_rounds = RecentRounds()
-    app.state.uploads = asyncio.Semaphore(server.settings.uploads_at_once)
+    app.state.uploads = Uploads(server.settings.uploads_at_once)
     app.include_router(api.router)
     app.include_router(operations.router)
     add_dashboard(app)
@@ -55,8 +56,13 @@ def application(server: Services) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(OperationalError, _busy)
-    app.add_exception_handler(Exception, _failed)
-    app.add_middleware(Doors, requests=server.requests, metrics=server.metrics)
+    app.add_middleware(
+        Doors,
+        requests=server.requests,
+        metrics=server.metrics,
+        seconds=server.settings.upload_seconds,
+        answered=answered,
+    )
     _declare_problems(app)
     return app
 
@@ -84,7 +90,7 @@ async def _problem(request: Request, error: Exception) -> Response:
 async def _malformed(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     # What was sent is not repeated: it may be anything.
-    told = "; ".join(f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()[:5])
+    told = "; ".join(f"{_place(one)}: {one['msg']}" for one in error.errors()[:5])
     return answered(request, Problem("malformed-request", told[:1000]))
 
 
@@ -94,12 +100,13 @@ async def _http(request: Request, error: Exception) -> Response:
     return answered(request, Problem(slug, headers=dict(error.headers or {})))
 
 
-async def _busy(_request: Request, error: Exception) -> Response:
+async def _busy(request: Request, error: Exception) -> Response:
     """The database does not answer, or is locked: for the moment."""
     log.warning("the database failed", exc_info=error)
-    return Problem("busy", headers={"Retry-After": "5"}).answer()
+    return answered(request, Problem("busy", headers={"Retry-After": "5"}))
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    log.error("a request failed", exc_info=error, extra={"route": getattr(request.scope.get("route"), "path", "other")})
-    return answered(request, Problem("failed"))
+def _place(error: dict[str, Any]) -> str:
+    """Return where something is wrong; the name of a field that we do not know is not repeated."""
+    place = error["loc"][:-1] if error["type"] == "extra_forbidden" else error["loc"]
+    return ".".join(str(part) for part in place)

@@ -4,6 +4,7 @@ A commit waits for the disk, whatever it holds. Requests hand their updates to o
 together: under load a commit serves dozens. The answer to each is exact: received, received before, or why not.
 """
 
+import contextlib
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
@@ -174,12 +175,13 @@ def _unless_received(session: Session, batch: list[Sent], outcomes: list[Excepti
 
 def note_refusal(database: Database, round: int, participant: str, reason: str) -> None:
     """Remember that a participant sent rubbish to an open round; once a round is enough."""
-    with database.writing() as session:
+    with contextlib.suppress(IntegrityError), database.writing() as session:  # they may leave at this moment
         found = session.get(Round, round)
         if found is None or found.state != State.OPEN or session.get(Participant, participant) is None:
             return
-        if session.get(Refusal, (round, participant)) is None:
-            session.add(Refusal(round=round, participant=participant, reason=reason, received=now()))
+        add: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[session.get_bind().dialect.name](Refusal)
+        row = add.values(round=round, participant=participant, reason=reason, received=now())
+        session.execute(row.on_conflict_do_nothing())
 
 
 def waiting_for(futures: Iterable["Future[None]"]) -> None:

@@ -8,8 +8,10 @@ import ipaddress
 import time
 from collections import OrderedDict
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy import delete
+from sqlalchemy.dialects import postgresql, sqlite
 
 from eitr.server.clock import now
 from eitr.server.db.connection import Database
@@ -51,19 +53,18 @@ class Enrolments:
         hashed = self._key.hash("enrolment", network_of(address))
         with self._database.writing() as session:
             session.execute(delete(Limit).where(Limit.expires < moment))
-            found = session.get(Limit, (hashed, stretch), with_for_update=True)
-            if found is None:
-                expires = moment + timedelta(seconds=HOUR)
-                session.add(Limit(key=hashed, stretch=stretch, count=1, expires=expires))
-                return
-            if found.count >= self._most:
+            # One statement: many may come at once, and be the first.
+            insert: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[session.get_bind().dialect.name]
+            expires = moment + timedelta(seconds=HOUR)
+            first = insert(Limit).values(key=hashed, stretch=stretch, count=1, expires=expires)
+            more = first.on_conflict_do_update(index_elements=["key", "stretch"], set_={"count": Limit.count + 1})
+            if session.scalars(more.returning(Limit.count)).one() > self._most:
                 wait = HOUR - int(moment.timestamp()) % HOUR
                 raise Problem(
                     "too-many-requests",
                     f"{self._most} enrolments an hour are enough; try again later.",
                     headers={"Retry-After": str(wait)},
                 )
-            found.count += 1
 
 
 class Requests:

@@ -95,7 +95,9 @@ class Participants:
     def export(self, id: str) -> dict[str, Any]:
         """Return everything that is kept about a participant, except what the rule thinks of them."""
         with self._database.reading() as session:
-            found = session.get_one(Participant, id)
+            found = session.get(Participant, id)
+            if found is None:  # gone since they proved who they are
+                raise Problem("not-enrolled", "The participant has left.")
             sent = session.scalars(select(Update).where(Update.participant == id).order_by(Update.id)).all()
             return {
                 "participant": id,

@@ -194,7 +194,8 @@ def octets_of(session: Session, round: int) -> Iterator[tuple[str, str, bytes]]:
     found = session.execute(
         query.where(Update.round == round).order_by(Update.participant), execution_options={"yield_per": 8}
     )
-    yield from found.tuples()
+    for row in found:
+        yield row.participant, row.encoding, row.data
 
 
 def _due(round: Round, moment: datetime) -> bool:

@@ -14,7 +14,7 @@ router = APIRouter(tags=["participants"])
     response_model=Credentials,
     responses=problems("invitation-needed", "too-many-requests", "busy"),
 )
-def enrol(request: Request, server: Asked, wish: Enrolment | None = None) -> Credentials:
+def enrol(request: Request, response: Response, server: Asked, wish: Enrolment | None = None) -> Credentials:
     """Take part. With the invitation of somebody who takes part already, it is their secret that changes."""
     server.enrolments.count(request.client.host if request.client else "?")
     enrolled = server.participants.enrol(
@@ -22,12 +22,14 @@ def enrol(request: Request, server: Asked, wish: Enrolment | None = None) -> Cre
     )
     known: Known = request.app.state.known
     known.forget(enrolled.id)
+    response.headers["Cache-Control"] = "no-store"
     return Credentials(id=enrolled.id, secret=enrolled.secret)
 
 
 @router.get("/me/export", response_model=Export, responses=problems("not-enrolled"))
-def export(server: Asked, participant: Who) -> Export:
+def export(response: Response, server: Asked, participant: Who) -> Export:
     """Return everything that is kept about the participant."""
+    response.headers["Cache-Control"] = "no-store"
     return Export.model_validate(server.participants.export(participant))
 
 

@@ -7,7 +7,10 @@ import hashlib
 import re
 import time
 from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated
+from weakref import WeakValueDictionary
 
 from fastapi import APIRouter, Header, Path, Request
 from starlette.concurrency import run_in_threadpool
@@ -24,7 +27,7 @@ from eitr.server.services import Services
 from eitr.server.updates import Sent, check
 
 router = APIRouter(tags=["rounds"])
-DIGEST = re.compile(r"sha-256=:([A-Za-z0-9+/=]{44}):")
+DIGEST = re.compile(r"(?:^|[\s,])sha-256=:([A-Za-z0-9+/=]{44}):")
 HIGHEST = 2**31
 FRESH_SECONDS = 0.2
 EVIDENCE = {"wrong-length", "wrong-digest", "not-finite", "too-great"}
@@ -76,7 +79,7 @@ async def send(
     expected = _sha256(digest)
     parameters = await _wanted(request, server, id, participant, expected)
     try:
-        data = await _body(request, server, WIDTHS[encoding] * parameters, expected)
+        data = await _body(request, server, participant, WIDTHS[encoding] * parameters, expected)
         check(encoding, data, parameters)
     except Problem as problem:
         if problem.kind.slug in EVIDENCE:
@@ -106,6 +109,21 @@ def _sha256(digest: str) -> bytes:
     if len(value) != hashlib.sha256().digest_size:
         raise Problem("malformed-request", "Content-Digest must hold sha-256=:BASE64: of the octets.")
     return value
+
+
+class Uploads:
+    """Places for updates that are being received: so many altogether, and one for each participant."""
+
+    def __init__(self, places: int) -> None:
+        self._places = asyncio.Semaphore(places)
+        self._own: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def place(self, participant: str) -> AsyncIterator[None]:
+        """Wait for a place; first for one's own, so that nobody takes those of others."""
+        own = self._own.setdefault(participant, asyncio.Lock())
+        async with own, self._places:
+            yield
 
 
 class RecentRounds:
@@ -149,15 +167,15 @@ async def _wanted(request: Request, server: Services, id: int, participant: str,
     return parameters
 
 
-async def _body(request: Request, server: Services, expected: int, sha256: bytes) -> bytes:
+async def _body(request: Request, server: Services, participant: str, expected: int, sha256: bytes) -> bytes:
     """Read the octets: not more than expected, not for ever, and not too many at a time."""
     announced = request.headers.get("content-length")
     if announced is not None and announced.isdigit() and int(announced) != expected:
         raise Problem("wrong-length", f"An update has {expected} octets here, this one {announced}.")
-    slots: asyncio.Semaphore = request.app.state.uploads
+    uploads: Uploads = request.app.state.uploads
     hasher, parts, size = hashlib.sha256(), [], 0
     try:
-        async with asyncio.timeout(server.settings.upload_seconds), slots:
+        async with asyncio.timeout(server.settings.upload_seconds), uploads.place(participant):
             async for chunk in request.stream():
                 size += len(chunk)
                 if size > expected:

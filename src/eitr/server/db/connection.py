@@ -31,7 +31,12 @@ class Database:
             Path(url.database).parent.mkdir(parents=True, exist_ok=True)
         options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS}} if self.sqlite else {}
         self.engine: Engine = create_engine(
-            url, pool_size=pool, max_overflow=pool, pool_pre_ping=not self.sqlite, **options
+            url,
+            pool_size=pool,
+            max_overflow=pool,
+            pool_pre_ping=not self.sqlite,
+            hide_parameters=True,  # an error is logged with its statement: nobody's id may be part of it
+            **options,
         )
         if self.sqlite:
             event.listen(self.engine, "connect", _prepare)
