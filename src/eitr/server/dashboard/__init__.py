@@ -1,0 +1,15 @@
+"""The operator's dashboard: pages that the server renders, forms, and charts that need no script.
+
+site        all of it, added to an application
+guard       who is signed in, and whether a form was really sent from a page of ours
+forms       reading a form, within bounds
+attempts    how often somebody may try a password
+rendering   templates, and how numbers and moments are written
+charts      lines, tiles and bars as SVG
+figures     which chart shows what
+spreadsheet tables as CSV
+errors      problems as pages
+refusals    the problems that only people meet
+routes/     one file a part of the site
+queries/    what the pages show, read from the database
+"""

@@ -1,0 +1,67 @@
+"""How often somebody may try a password: few times from one address, few times for one name.
+
+Counted in memory: a restart forgets, and that is no help to anybody who guesses passwords of twelve characters.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+
+from eitr.server.limits import network_of
+from eitr.server.problems import Problem
+
+MOST = 10
+SECONDS = 15 * 60.0
+MOST_REMEMBERED = 10_000
+AT_ONCE = 2
+"""Passwords hashed at a time: each takes 64 MiB of memory on purpose."""
+WAIT_SECONDS = 5.0
+
+
+class Attempts:
+    """Counts attempts by address and by name; those that succeed do not count."""
+
+    def __init__(self, most: int = MOST, seconds: float = SECONDS) -> None:
+        self._most, self._seconds = most, seconds
+        self._made: OrderedDict[str, list[float]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._hashing = threading.BoundedSemaphore(AT_ONCE)
+
+    def count(self, address: str, name: str | None = None) -> None:
+        """Count one attempt; refuse it if there were too many, of which it is one no more."""
+        keys, moment = _keys(address, name), time.monotonic()
+        with self._lock:
+            recent = {key: [at for at in self._made.get(key, ()) if at > moment - self._seconds] for key in keys}
+            full = [made[0] for made in recent.values() if len(made) >= self._most]
+            if full:
+                wait = int(max(full) + self._seconds - moment) + 1
+                raise Problem(
+                    "too-many-requests",
+                    f"Too many attempts. Wait {max(1, round(wait / 60))} minutes, then try again.",
+                    headers={"Retry-After": str(wait)},
+                )
+            for key, made in recent.items():
+                self._made[key] = [*made, moment]
+                self._made.move_to_end(key)
+            while len(self._made) > MOST_REMEMBERED:
+                self._made.popitem(last=False)
+
+    def succeeded(self, address: str, name: str | None = None) -> None:
+        """Forget the attempts of somebody who knew the password in the end."""
+        with self._lock:
+            for key in _keys(address, name):
+                self._made.pop(key, None)
+
+    def __enter__(self) -> None:
+        """Wait for a turn to hash a password."""
+        if not self._hashing.acquire(timeout=WAIT_SECONDS):
+            raise Problem("busy", "Many are signing in at this moment. Try again in a minute.")
+
+    def __exit__(self, *_: object) -> None:
+        """Let the next one hash."""
+        self._hashing.release()
+
+
+def _keys(address: str, name: str | None) -> list[str]:
+    found = [f"address {network_of(address)}"]
+    return found if name is None else [*found, f"name {name[:100]}"]

@@ -1,0 +1,150 @@
+"""Which chart shows what."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from eitr.server.dashboard import charts
+from eitr.server.dashboard.charts import SHAPES, Chart, Series
+from eitr.server.dashboard.queries import models, participants
+from eitr.server.dashboard.queries.participants import Standing
+from eitr.server.dashboard.rendering import share, short
+from eitr.server.db.tables import Observation
+from eitr.taxonomy import TOPICS
+
+MOST_LINES = 20
+"""Participants in one chart: more lines are no more to be told apart."""
+HIGHLIGHTED = 3
+MOST_BARS = 12
+MOST_ROUNDS = 100
+MOST_TILES = 30
+"""Rounds in the table of tiles: narrower ones are not seen."""
+MOST_VERSIONS = 100
+
+
+def reputations(session: Session, everybody: list[Standing]) -> Chart | None:
+    """Return the reputations of the lowest participants over rounds; None if nobody has one."""
+    lowest = participants.lowest(everybody, MOST_LINES)
+    found = _by_participant(participants.observed(session, lowest, MOST_ROUNDS))
+    series = []
+    for place, id in reversed(list(enumerate(lowest))):  # the lowest are drawn last, on top
+        points = [(one.round, one.reputation) for one in found.get(id, ()) if one.reputation is not None]
+        if points:
+            low = place < HIGHLIGHTED
+            style = f"low{place + 1}" if low else "other"
+            series.append(Series(short(id), points, style, SHAPES[place] if low else ""))
+    if not series:
+        return None
+    worst = series[-1]
+    return charts.lines(
+        "reputations",
+        "Reputations over time",
+        f"One line a participant. The lowest now is {worst.name} with {worst.points[-1][1]:.2f}.",
+        "Round",
+        series,
+        note=_some(len(lowest), len(everybody)),
+    )
+
+
+def reputation_of(observations: Sequence[Observation], id: str) -> Chart | None:
+    """Return the reputation of one participant over rounds; None if there is none."""
+    points = [(one.round, one.reputation) for one in observations if one.reputation is not None]
+    if not points:
+        return None
+    return charts.lines(
+        "reputation",
+        "Reputation over time",
+        f"From {points[0][1]:.2f} in round {points[0][0]} to {points[-1][1]:.2f} in round {points[-1][0]}.",
+        "Round",
+        [Series(short(id), points, "low1")],
+    )
+
+
+def weights(session: Session, everybody: list[Standing]) -> Chart | None:
+    """Return what the lowest participants counted for, round by round; None if no rule gave weights."""
+    lowest = participants.lowest(everybody, MOST_LINES)
+    seen = participants.observed(session, lowest, MOST_TILES)
+    rounds = sorted({one.round for one in seen if one.weight is not None})
+    if not rounds:
+        return None
+    voters = participants.voters(session, rounds)
+    found = _by_participant(seen)
+    rows = [
+        (short(id), {one.round: one.weight * voters[one.round] for one in found[id] if one.weight is not None})
+        for id in lowest
+        if id in found
+    ]
+    silent = sum(1 for _, values in rows if values and values[max(values)] < 0.005)
+    return charts.tiles(
+        "weights",
+        "Weights by round",
+        f"How much each update counted, compared with an equal share. In their last round {silent} of "
+        f"{len(rows)} counted for nothing.",
+        "Round",
+        rounds,
+        rows,
+        note=_some(len(lowest), len(everybody)),
+    )
+
+
+def rectified(everybody: list[Standing]) -> Chart | None:
+    """Return who had most values rectified; None if nobody had."""
+    found = participants.most_rectified(everybody, MOST_BARS)
+    if not found:
+        return None
+    rows = [
+        (short(one.id), one.rectified_share or 0.0, f"{share(one.rectified_share)}, {_times(one.rectified, 'round')}")
+        for one in found
+    ]
+    return charts.bars(
+        "rectified",
+        "Whose values were rectified",
+        f"Share of all values a participant sent, and in how many rounds. Most: {rows[0][0]} with {rows[0][2]}.",
+        ("Participant", "Rectified"),
+        rows,
+    )
+
+
+def accuracies(session: Session) -> Chart | None:
+    """Return the accuracy over versions, of all pages and of each class; None if no version was scored."""
+    versions = [one for one in models.latest(session, MOST_VERSIONS) if one.accuracy is not None]
+    if not versions:
+        return None
+    series = []
+    for place, topic in enumerate(TOPICS):
+        points = [
+            (one.version, one.class_accuracy[topic.name])
+            for one in versions
+            if one.class_accuracy and topic.name in one.class_accuracy
+        ]
+        if points:
+            series.append(Series(topic.title, points, f"topic-{topic.name}", SHAPES[place]))
+    overall = [(one.version, one.accuracy) for one in versions if one.accuracy is not None]
+    series.append(Series("All pages", overall, "overall", ""))
+    lowest = min(value for one in series for _, value in one.points)
+    low = max(0.0, int(lowest * 10 - 1e-9) / 10)
+    return charts.lines(
+        "accuracies",
+        "Accuracy over versions",
+        f"Share of the validation pages whose class is found. Version {overall[-1][0]} finds {share(overall[-1][1])}."
+        + (f" The upright axis begins at {low:g}." if low else ""),
+        "Version",
+        series,
+        low=min(low, 0.9),
+    )
+
+
+def _by_participant(observations: Sequence[Observation]) -> dict[str, list[Observation]]:
+    found: dict[str, list[Observation]] = defaultdict(list)
+    for one in observations:
+        found[one.participant].append(one)
+    return found
+
+
+def _some(shown: int, total: int) -> str:
+    return f"The {shown} lowest of {total} participants are shown." if shown < total and shown >= MOST_LINES else ""
+
+
+def _times(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -1,0 +1,125 @@
+"""Who is signed in, and whether a form was really sent from a page of ours.
+
+Signed in: every form carries a keyed hash of the session, which no other site can read or make. Not signed in yet:
+the browser must say that the form comes from here, and send the cookie that came with the form.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request, Response
+
+from eitr.server.api.authentication import services
+from eitr.server.dashboard.errors import SignInNeeded
+from eitr.server.dashboard.forms import Form, Sent
+from eitr.server.dashboard.refusals import Forbidden
+from eitr.server.keys import Key, new_secret, same
+from eitr.server.operators import signed_in
+
+SESSION = "eitr_session"
+FORM = "eitr_form"
+FIELD = "csrf"
+LONGEST_COOKIE = 200
+OLD = "The page is too old, or was not one of this site. Go back, reload it, and try again."
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Somebody who is signed in."""
+
+    name: str
+    csrf: str
+    """What their forms carry."""
+
+
+def cookie(request: Request, name: str) -> str:
+    """Return a cookie; nothing if it is missing, or none of ours."""
+    value = request.cookies.get(name, "")
+    return value if len(value) <= LONGEST_COOKIE and value.isascii() else ""
+
+
+def set_cookie(request: Request, response: Response, name: str, value: str, hours: float) -> None:
+    """Set a cookie that scripts do not see and other sites do not send."""
+    response.set_cookie(
+        name,
+        value,
+        max_age=int(hours * 3600),
+        path="/",
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+
+
+def csrf_of(key: Key, token: str) -> str:
+    """Return what the forms of a session carry."""
+    return key.hash("csrf", token).hex()
+
+
+def present(request: Request) -> Operator | None:
+    """Return who is signed in, if anybody."""
+    token = cookie(request, SESSION)
+    server = services(request)
+    name = signed_in(server.database, token) if token else None
+    return None if name is None else Operator(name, csrf_of(server.key, token))
+
+
+def operator(request: Request) -> Operator:
+    """Return who is signed in; send everybody else to the sign-in page."""
+    found = present(request)
+    if found is None:
+        raise SignInNeeded
+    return found
+
+
+def acting(who: Annotated[Operator, Depends(operator)], sent: Sent) -> Operator:
+    """Return who sent a form; refuse one that was not sent from a page of their session."""
+    if not same(who.csrf.encode(), sent.secret(FIELD).encode()):
+        raise Forbidden(OLD)
+    return who
+
+
+def fresh_form(request: Request) -> tuple[str, str]:
+    """Return a cookie's value and the field that goes with it, for somebody who is not signed in."""
+    value = cookie(request, FORM) or new_secret()
+    return value, _field(services(request).key, value)
+
+
+def check_first_form(request: Request, sent: Form) -> None:
+    """Refuse a form of somebody not signed in unless it was sent from here, with the cookie that came with it."""
+    value = cookie(request, FORM)
+    field = _field(services(request).key, value)
+    if not (_from_here(request) and value and same(field.encode(), sent.secret(FIELD).encode())):
+        raise Forbidden(OLD)
+
+
+def _field(key: Key, value: str) -> str:
+    return key.hash("form", value).hex()
+
+
+def _from_here(request: Request) -> bool:
+    """Say whether the browser says so. All browsers send one of the two headers with a form."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    origin = urlsplit(request.headers.get("origin", "")).netloc
+    public = urlsplit(services(request).settings.public_address).netloc
+    return bool(origin) and origin in (request.headers.get("host"), public)
+
+
+def local_path(path: str | None) -> str:
+    """Return where to go after signing in: a path of this site, the start page instead of anything else.
+
+    >>> local_path("/rounds/3?page=2"), local_path("//evil.example"), local_path("https://evil.example")
+    ('/rounds/3?page=2', '/', '/')
+    """
+    if not path or not path.startswith("/") or path.startswith("//") or len(path) > 500:
+        return "/"
+    if "\\" in path or not path.isascii() or not path.isprintable():
+        return "/"
+    return path
+
+
+SignedIn = Annotated[Operator, Depends(operator)]
+Acting = Annotated[Operator, Depends(acting)]

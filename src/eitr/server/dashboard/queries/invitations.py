@@ -1,0 +1,33 @@
+"""Invitations: for whom they are, and who came with them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from eitr.server.dashboard.queries.listing import Listing, paged
+from eitr.server.db.tables import Invitation, Participant
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """One invitation as the list shows it."""
+
+    hash: str
+    note: str
+    created: datetime
+    revoked: datetime | None
+    participant: str | None
+    """Who came with it."""
+
+
+def listed(session: Session, page: int = 1) -> Listing:
+    """Return one page of the invitations, newest first."""
+    query = (
+        select(Invitation.hash, Invitation.note, Invitation.created, Invitation.revoked, Participant.id)
+        .outerjoin(Participant, Participant.invitation == Invitation.hash)
+        .order_by(Invitation.created.desc(), Invitation.hash)
+    )
+    found = paged(session, query, page, rows=True)
+    return Listing([Invited(row[0].hex(), *row[1:]) for row in found.rows], found.page, found.total)

@@ -1,0 +1,159 @@
+"""Participants: how they stand now, and how they came to stand there."""
+
+import heapq
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session, aliased, defer
+
+from eitr.server.dashboard.queries.listing import Listing, cut
+from eitr.server.db.tables import Observation, Participant, Refusal, Round, Update
+
+Sort = Literal["reputation", "participant", "rounds", "rectified", "refused", "enrolled", "seen"]
+Table: TypeAlias = "Select[*tuple[Any, ...]]"
+COLUMNS = {"participant": "id", "rectified": "rectified_share"}
+"""Where the page has another word than the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One participant as the list shows them."""
+
+    id: str
+    enrolled: datetime
+    seen: datetime
+    invited: bool
+    reputation: float | None
+    """After the last round they took part in; None before the first."""
+    rounds: int
+    """In how many an update of theirs was received."""
+    rectified: int
+    """In how many of them values were rectified."""
+    rectified_share: float | None
+    """Of all values they sent."""
+    refused: int
+    """In how many an update was refused at the door."""
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What a participant did in one round, and what was made of it."""
+
+    round: int
+    state: str
+    received: datetime | None
+    observation: Observation | None
+    refusal: str | None
+
+
+def summary(session: Session) -> list[Standing]:
+    """Return how every participant stands: one look at all observations, from which a page takes all it shows."""
+    return [_standing(row) for row in session.execute(_query())]
+
+
+def standing(session: Session, id: str) -> Standing | None:
+    """Return how one participant stands; None if there is no such one."""
+    row = session.execute(_query(id)).one_or_none()
+    return None if row is None else _standing(row)
+
+
+def sorted_page(everybody: list[Standing], sort: Sort, *, descending: bool = False, page: int = 1) -> Listing:
+    """Return one page of the participants; who has no number to sort by comes last."""
+    column = COLUMNS.get(sort, sort)
+    known = [one for one in everybody if getattr(one, column) is not None]
+    known.sort(key=lambda one: one.id)
+    known.sort(key=lambda one: getattr(one, column), reverse=descending)
+    unknown = sorted((one for one in everybody if getattr(one, column) is None), key=lambda one: one.id)
+    return cut([*known, *unknown], page)
+
+
+def lowest(everybody: list[Standing], count: int) -> list[str]:
+    """Return the participants of the lowest reputations, lowest first."""
+    known = [(one.reputation, one.id) for one in everybody if one.reputation is not None]
+    return [id for _, id in heapq.nsmallest(count, known)]
+
+
+def most_rectified(everybody: list[Standing], count: int) -> list[Standing]:
+    """Return who had the greatest share of values rectified."""
+    known = [one for one in everybody if one.rectified_share]
+    return heapq.nsmallest(count, known, key=lambda one: (-(one.rectified_share or 0.0), one.id))
+
+
+def observed(session: Session, participants: list[str], rounds: int) -> list[Observation]:
+    """Return what was seen of some participants in the last rounds, by round."""
+    last = select(Observation.round).distinct().order_by(Observation.round.desc()).limit(rounds)
+    query = select(Observation).where(Observation.round.in_(last), Observation.participant.in_(participants))
+    # Charts do not need the opinions, which are most of a row.
+    query = query.options(defer(Observation.opinions))
+    return list(session.scalars(query.order_by(Observation.round, Observation.participant)))
+
+
+def voters(session: Session, rounds: list[int]) -> dict[int, int]:
+    """Return how many updates had a weight in each of some rounds."""
+    query = select(Observation.round, func.count(Observation.weight)).where(Observation.round.in_(rounds))
+    return {row[0]: row[1] for row in session.execute(query.group_by(Observation.round))}
+
+
+def history(session: Session, id: str, most: int) -> list[Took]:
+    """Return the last rounds of one participant, newest first."""
+    query = (
+        select(Round.id, Round.state, Update.received, Observation, Refusal.reason)
+        .outerjoin(Update, (Update.round == Round.id) & (Update.participant == id))
+        .outerjoin(Observation, (Observation.round == Round.id) & (Observation.participant == id))
+        .outerjoin(Refusal, (Refusal.round == Round.id) & (Refusal.participant == id))
+        .where(Update.id.is_not(None) | Observation.round.is_not(None) | Refusal.round.is_not(None))
+        .order_by(Round.id.desc())
+        .limit(most)
+    )
+    return [Took(*row) for row in session.execute(query)]
+
+
+def _query(only: str | None = None) -> Table:
+    """Return the query of everybody, or of one: then within each part, so that the others are not counted first."""
+
+    def of(query: Table, participant: Any) -> Table:
+        return query if only is None else query.where(participant == only)
+
+    sent = of(select(Update.participant, func.count().label("rounds")), Update.participant)
+    refused = of(select(Refusal.participant, func.count().label("times")), Refusal.participant)
+    seen = of(
+        select(
+            Observation.participant,
+            func.max(Observation.round).filter(Observation.reputation.is_not(None)).label("last"),
+            func.count().filter(Observation.negative > 0).label("rectified"),
+            func.sum(Observation.negative).label("negative"),
+            func.sum(Observation.positive + Observation.negative).label("all"),
+        ),
+        Observation.participant,
+    )
+    sent_by = sent.group_by(Update.participant).subquery("sent")
+    refused_by = refused.group_by(Refusal.participant).subquery("refused")
+    seen_of = seen.group_by(Observation.participant).subquery("seen")
+    latest = aliased(Observation)
+    query = (
+        select(
+            Participant.id,
+            Participant.enrolled,
+            Participant.seen,
+            Participant.invitation.is_not(None).label("invited"),
+            latest.reputation,
+            func.coalesce(sent_by.c.rounds, 0).label("rounds"),
+            func.coalesce(seen_of.c.rectified, 0).label("rectified"),
+            (seen_of.c.negative * 1.0 / func.nullif(seen_of.c["all"], 0)).label("rectified_share"),
+            func.coalesce(refused_by.c.times, 0).label("refused"),
+        )
+        .outerjoin(sent_by, sent_by.c.participant == Participant.id)
+        .outerjoin(seen_of, seen_of.c.participant == Participant.id)
+        .outerjoin(latest, (latest.round == seen_of.c.last) & (latest.participant == Participant.id))
+        .outerjoin(refused_by, refused_by.c.participant == Participant.id)
+    )
+    return of(query, Participant.id)
+
+
+def _standing(row: Any) -> Standing:
+    found = row._asdict()
+    if found["rectified_share"] is not None:
+        found["rectified_share"] = float(found["rectified_share"])  # PostgreSQL's sums are decimals
+    return Standing(**found)

@@ -1,0 +1,79 @@
+"""Rounds: the one under way, those before, and what a rule made of each update."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from eitr.server.dashboard.queries.listing import Listing, paged
+from eitr.server.db.tables import Observation, Refusal, Round, State
+from eitr.taxonomy import TOPICS
+
+FUSED = "fused"
+"""What all detectors say together, in the opinions of an observation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Accuracy of all pages, or of one class, before and after a round."""
+
+    title: str
+    before: float | None
+    after: float | None
+
+    @property
+    def change(self) -> float | None:
+        """By how much it rose."""
+        return None if self.before is None or self.after is None else self.after - self.before
+
+
+def under_way(session: Session) -> Round | None:
+    """Return the round that is neither published nor given up."""
+    return session.scalar(select(Round).where(Round.under_way.is_(True)))
+
+
+def refusals_in(session: Session, id: int) -> int:
+    """Return how many updates of a round were refused at the door."""
+    return session.scalar(select(func.count()).select_from(Refusal).where(Refusal.round == id)) or 0
+
+
+def listed(session: Session, page: int = 1) -> Listing:
+    """Return one page of the rounds, newest first."""
+    return paged(session, select(Round).order_by(Round.id.desc()), page)
+
+
+def outcomes(session: Session) -> dict[str, int]:
+    """Return how many rounds ended in which way."""
+    query = select(Round.state, func.count()).group_by(Round.state)
+    counted = {row[0]: row[1] for row in session.execute(query)}
+    return {state.value: counted.get(state.value, 0) for state in State if state.final}
+
+
+def observations(session: Session, id: int, page: int = 1) -> Listing:
+    """Return what was made of each update of a round, the lowest reputations first, and why it was refused."""
+    query = (
+        select(Observation, Refusal.reason)
+        .outerjoin(Refusal, (Refusal.round == Observation.round) & (Refusal.participant == Observation.participant))
+        .where(Observation.round == id)
+        .order_by(Observation.reputation.asc().nulls_first(), Observation.participant)
+    )
+    return paged(session, query, page, rows=True)
+
+
+def compared(round: Round) -> list[Compared]:
+    """Return the accuracy before and after a round, first of all pages, then of each class that has pages."""
+    if round.score is None:
+        return []
+    before, after = round.score.get("before", {}), round.score.get("after", {})
+    found = [Compared("All pages", before.get("accuracy"), after.get("accuracy"))]
+    for topic in TOPICS:
+        one = Compared(topic.title, _of(before, topic.name), _of(after, topic.name))
+        if one.before is not None or one.after is not None:
+            found.append(one)
+    return found
+
+
+def _of(score: dict[str, Any], name: str) -> float | None:
+    value: float | None = (score.get("by_class") or {}).get(name)
+    return value

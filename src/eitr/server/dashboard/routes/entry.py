@@ -1,0 +1,124 @@
+"""In and out: the first password, signing in, signing out."""
+
+import logging
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from eitr.server.api.authentication import Asked
+from eitr.server.dashboard import guard
+from eitr.server.dashboard.attempts import Attempts
+from eitr.server.dashboard.forms import Sent
+from eitr.server.dashboard.guard import Acting
+from eitr.server.dashboard.queries import audit
+from eitr.server.dashboard.rendering import address, page
+from eitr.server.operators import SHORTEST_PASSWORD, set_password, sign_in, sign_out
+from eitr.server.problems import Problem
+
+log = logging.getLogger("eitr.server")
+router = APIRouter()
+FORM_HOURS = 1.0
+LONGEST_CODE = 100
+
+
+@router.get("/setup")
+def ask_for_a_password(request: Request, code: str = "") -> Response:
+    """Show the form that makes an operator."""
+    return _form(request, "setup.html", code=code[:LONGEST_CODE], name="", shortest=SHORTEST_PASSWORD)
+
+
+@router.post("/setup")
+def set_a_password(request: Request, server: Asked, sent: Sent) -> Response:
+    """Make an operator, or give one a new password."""
+    guard.check_first_form(request, sent)
+    code, name, password = sent.secret("code")[:LONGEST_CODE], sent.secret("name").strip(), sent.secret("password")
+    try:
+        if password != sent.secret("again"):
+            raise Problem("malformed-request", "The two passwords are not the same.")
+        attempts, asking = _attempts(request), _address(request)
+        attempts.count(asking)
+        with attempts:
+            set_password(server.database, code, name, password)
+    except Problem as problem:
+        return _form(
+            request,
+            "setup.html",
+            problem.kind.status,
+            headers=problem.headers,
+            message=problem.detail,
+            code=code,
+            name=name[:100],
+            shortest=SHORTEST_PASSWORD,
+        )
+    attempts.succeeded(asking)
+    return RedirectResponse(address("/login", notice="password"), 303)
+
+
+@router.get("/login")
+def ask_who(request: Request, next: str = "/", notice: str = "") -> Response:
+    """Show the form to sign in; whoever is signed in goes on."""
+    if guard.present(request) is not None:
+        return RedirectResponse(guard.local_path(next), 303)
+    return _form(request, "login.html", name="", next=guard.local_path(next), notice=notice)
+
+
+@router.post("/login")
+def sign_somebody_in(request: Request, server: Asked, sent: Sent) -> Response:
+    """Begin a session."""
+    guard.check_first_form(request, sent)
+    name, wanted = sent.secret("name").strip()[:100], guard.local_path(sent.secret("next"))
+    attempts, asking = _attempts(request), _address(request)
+    try:
+        attempts.count(asking, name)
+        with attempts:
+            token = sign_in(server.database, name, sent.secret("password"), server.settings.session_hours)
+        if token is None:
+            log.warning("a password was wrong")
+            raise Problem("malformed-request", "The name or the password is wrong.")
+    except Problem as problem:
+        return _form(
+            request,
+            "login.html",
+            problem.kind.status,
+            headers=problem.headers,
+            message=problem.detail,
+            name=name,
+            next=wanted,
+            notice="",
+        )
+    attempts.succeeded(asking, name)
+    before = guard.cookie(request, guard.SESSION)
+    if before:
+        sign_out(server.database, before)
+    answer = RedirectResponse(wanted, 303)
+    guard.set_cookie(request, answer, guard.SESSION, token, server.settings.session_hours)
+    answer.delete_cookie(guard.FORM, path="/", httponly=True, samesite="strict")
+    return answer
+
+
+@router.post("/logout")
+def sign_somebody_out(request: Request, server: Asked, who: Acting) -> Response:
+    """End a session."""
+    sign_out(server.database, guard.cookie(request, guard.SESSION))
+    audit.note(server.database, who.name, "signed out")
+    answer = RedirectResponse(address("/login", notice="out"), 303)
+    answer.delete_cookie(guard.SESSION, path="/", httponly=True, samesite="strict")
+    return answer
+
+
+def _form(
+    request: Request, template: str, status: int = 200, *, headers: dict[str, str] | None = None, **values: object
+) -> Response:
+    value, field = guard.fresh_form(request)
+    answer = page(template, status, headers=headers, csrf=field, **{"message": "", **values})
+    guard.set_cookie(request, answer, guard.FORM, value, FORM_HOURS)
+    return answer
+
+
+def _attempts(request: Request) -> Attempts:
+    found: Attempts = request.app.state.attempts
+    return found
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else "?"

@@ -1,0 +1,53 @@
+"""Invitations: making codes, which are shown once, and ending them."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from starlette.responses import RedirectResponse, Response
+
+from eitr.server.api.authentication import Asked
+from eitr.server.dashboard.forms import Sent
+from eitr.server.dashboard.guard import Acting, SignedIn
+from eitr.server.dashboard.queries import audit, invitations
+from eitr.server.dashboard.queries.listing import Page
+from eitr.server.dashboard.rendering import address, page
+from eitr.server.problems import Problem
+
+router = APIRouter(prefix="/invitations")
+Hash = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
+MOST = 200
+LONGEST_NOTE = 200
+
+
+@router.get("")
+def listed(server: Asked, who: SignedIn, number: Page = 1, notice: str = "") -> Response:
+    """Show all invitations, newest first."""
+    with server.database.reading() as session:
+        return page(
+            "invitations.html",
+            who=who,
+            notice=notice,
+            listing=invitations.listed(session, number),
+            enrolment=server.settings.enrolment,
+            most=MOST,
+            longest=LONGEST_NOTE,
+        )
+
+
+@router.post("")
+def made(server: Asked, who: Acting, sent: Sent) -> Response:
+    """Make invitations and show their codes: now and never again, so this answer is no redirect."""
+    count = sent.number("count", 1, MOST)
+    note = sent.text("note", longest=LONGEST_NOTE)
+    audit.note(server.database, who.name, "made invitations", count=count, note=note)
+    codes = [server.participants.invite(note) for _ in range(count)]
+    return page("codes.html", who=who, codes=codes, note=note)
+
+
+@router.post("/{hash}/revoke")
+def revoked(server: Asked, who: Acting, hash: Hash) -> Response:
+    """End an invitation."""
+    if not server.participants.revoke(bytes.fromhex(hash)):
+        raise Problem("not-found", "There is no such invitation.")
+    audit.note(server.database, who.name, "revoked an invitation", invitation=hash[:8])
+    return RedirectResponse(address("/invitations", notice="revoked"), 303)

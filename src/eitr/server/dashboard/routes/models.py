@@ -1,0 +1,72 @@
+"""Models: the versions, one of them in detail, and going back to one."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from sqlalchemy.orm import Session
+from starlette.responses import RedirectResponse, Response
+
+from eitr.server.api.authentication import Asked
+from eitr.server.dashboard import figures
+from eitr.server.dashboard.guard import Acting, SignedIn
+from eitr.server.dashboard.queries import models, rounds
+from eitr.server.dashboard.queries.listing import Page
+from eitr.server.dashboard.refusals import Conflict
+from eitr.server.dashboard.rendering import address, page
+from eitr.server.models import roll_back
+from eitr.server.problems import Problem
+
+router = APIRouter(prefix="/models")
+Number = Annotated[int, Path(ge=1, lt=2**31)]
+
+
+@router.get("")
+def listed(server: Asked, who: SignedIn, number: Page = 1) -> Response:
+    """Show all versions, newest first."""
+    with server.database.reading() as session:
+        return page("models.html", who=who, listing=models.listed(session, number), chart=figures.accuracies(session))
+
+
+@router.get("/{version}")
+def detail(server: Asked, who: SignedIn, version: Number, notice: str = "") -> Response:
+    """Show one version."""
+    with server.database.reading() as session:
+        found = _known(session, version)
+        before = models.version(session, version - 1)
+        return page("model.html", who=who, notice=notice, model=found, before=before)
+
+
+@router.get("/{version}/rollback")
+def ask(server: Asked, who: SignedIn, version: Number) -> Response:
+    """Ask whether to go back, and say what that means."""
+    with server.database.reading() as session:
+        found = _known(session, version)
+        current = models.newest(session)
+        under_way = rounds.under_way(session)
+    _check(found)
+    return page("rollback.html", who=who, model=found, current=current, under_way=under_way)
+
+
+@router.post("/{version}/rollback")
+def go_back(server: Asked, who: Acting, version: Number) -> Response:
+    """Publish the weights of an earlier version as a new one."""
+    with server.database.reading() as session:
+        _check(_known(session, version))
+    new = roll_back(server.database, version, who.name)
+    if new is None:
+        raise Problem("unknown-version", f"The parameters of version {version} are no longer kept.")
+    return RedirectResponse(address(f"/models/{new}", notice="rollback"), 303)
+
+
+def _known(session: Session, version: int) -> models.Version:
+    found = models.version(session, version)
+    if found is None:
+        raise Problem("unknown-version", f"There is no version {version}.")
+    return found
+
+
+def _check(found: models.Version) -> None:
+    if found.newest:
+        raise Conflict(f"Version {found.version} is the current one already.")
+    if not found.kept:
+        raise Conflict(f"The parameters of version {found.version} are no longer kept.")

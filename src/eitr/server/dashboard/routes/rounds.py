@@ -1,0 +1,92 @@
+"""Rounds: the list, one of them in detail, and what an operator can do about the one under way."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from starlette.responses import RedirectResponse, Response
+
+from eitr.server.api.authentication import Asked
+from eitr.server.dashboard import charts, figures
+from eitr.server.dashboard.forms import Sent
+from eitr.server.dashboard.guard import Acting, SignedIn
+from eitr.server.dashboard.queries import participants, rounds
+from eitr.server.dashboard.queries.listing import Page
+from eitr.server.dashboard.refusals import Conflict
+from eitr.server.dashboard.rendering import address, page
+from eitr.server.db.tables import Round, State
+from eitr.server.problems import Problem
+
+router = APIRouter(prefix="/rounds")
+Id = Annotated[int, Path(ge=1, lt=2**31)]
+LONGEST_REASON = 200
+
+
+@router.get("")
+def listed(server: Asked, who: SignedIn, number: Page = 1, notice: str = "") -> Response:
+    """Show all rounds, newest first."""
+    with server.database.reading() as session:
+        return page(
+            "rounds.html",
+            who=who,
+            notice=notice,
+            listing=rounds.listed(session, number),
+            under_way=rounds.under_way(session),
+            chart=figures.weights(session, participants.summary(session)),
+        )
+
+
+@router.post("/open")
+def opened(server: Asked, who: Acting) -> Response:
+    """Open a round now."""
+    if server.rounds.open(who=who.name) is None:
+        raise Conflict("A round is under way already. It must end before another one opens.")
+    return RedirectResponse(address("/", notice="opened"), 303)
+
+
+@router.get("/{id}")
+def detail(server: Asked, who: SignedIn, id: Id, number: Page = 1, notice: str = "") -> Response:
+    """Show one round: what was made of each update, and why."""
+    with server.database.reading() as session:
+        found = session.get(Round, id)
+        if found is None:
+            raise Problem("unknown-round", f"There is no round {id}.")
+        return page(
+            "round.html",
+            who=who,
+            notice=notice,
+            round=found,
+            refused=rounds.refusals_in(session, id),
+            listing=rounds.observations(session, id, number),
+            compared=rounds.compared(found),
+            fused=rounds.FUSED,
+            bar=charts.opinion,
+            longest_reason=LONGEST_REASON,
+        )
+
+
+@router.post("/{id}/close")
+def closed(server: Asked, who: Acting, id: Id) -> Response:
+    """Close an open round now: what was received is aggregated."""
+    found = _known(server, id)
+    if found.received == 0:
+        raise Conflict("Nothing was received yet, so there is nothing to aggregate. Abandon it instead.")
+    if not server.rounds.close(id, who=who.name):
+        raise Conflict(f"Round {id} is not open any more.")
+    return RedirectResponse(address(f"/rounds/{id}", notice="closed"), 303)
+
+
+@router.post("/{id}/abandon")
+def abandoned(server: Asked, who: Acting, sent: Sent, id: Id) -> Response:
+    """End a round without a model."""
+    _known(server, id)
+    reason = sent.text("reason", longest=LONGEST_REASON, needed="Say why, for those who read the log later.")
+    if not server.rounds.abandon(id, reason, State.OPEN, State.CLOSING, who=who.name):
+        raise Conflict(f"Round {id} is being aggregated or has ended: it cannot be abandoned any more.")
+    return RedirectResponse(address(f"/rounds/{id}", notice="abandoned"), 303)
+
+
+def _known(server: Asked, id: int) -> Round:
+    found = server.rounds.get(id)
+    if found is None:
+        raise Problem("unknown-round", f"There is no round {id}.")
+    return found

@@ -1,0 +1,143 @@
+"""The dashboard in a real browser, at a real server: what only scripts and style sheets can break."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import Round, Session
+from eitr.server.keys import secret_hash
+from tests.server.dashboard.example import OPERATOR, PASSWORD, ROUNDS
+from tests.server.dashboard.pages import chromium, complaints, paths, sign_in
+from tests.server.dashboard.served import served
+
+ROOT = Path(__file__).resolve().parents[3]
+AXE = Path(os.environ.get("EITR_AXE", ROOT / "node_modules" / "axe-core" / "axe.min.js"))
+playwright = pytest.importorskip("playwright.sync_api", reason="no browser to test with")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        try:
+            found = chromium(started)
+        except playwright.Error as error:
+            pytest.skip(f"no Chromium to test with: {str(error).splitlines()[0]}")
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    folder = tmp_path_factory.mktemp("served")
+    with served(folder) as (address, example):
+        database = Database(f"sqlite:///{folder / 'eitr.db'}")
+        yield address, example, database
+        database.close()
+
+
+@pytest.fixture(scope="module")
+def signed_in(browser: Any, running: Any) -> Iterator[Any]:
+    context = browser.new_context(base_url=running[0])
+    page = context.new_page()
+    sign_in(page, OPERATOR, PASSWORD)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(signed_in: Any) -> Iterator[Any]:
+    """A page that notes what its console says: a broken policy is said there."""
+    found = signed_in.new_page()
+    found.said = []
+    found.on("console", lambda message: found.said.append(message.text))
+    yield found
+    found.close()
+
+
+def received(database: Database, **values: Any) -> None:
+    with database.writing() as session:
+        session.execute(update(Round).where(Round.id == ROUNDS + 1).values(**values))
+
+
+def test_the_live_part_follows_the_round_and_keeps_the_focus(page, running):
+    database = running[2]
+    received(database, received=6, state="open")
+    page.goto("/")
+    page.focus("#live-round")
+    page.wait_for_timeout(2500)  # it has asked once and knows what is shown
+    received(database, received=8)
+    page.wait_for_selector("text=8 of 10 updates received", timeout=10_000)
+    assert page.evaluate("document.activeElement.id") == "live-round"
+    page.focus("#live-close")
+    received(database, state="closing")
+    page.wait_for_selector(".live .state.closing", timeout=10_000)
+    assert page.evaluate("document.activeElement.id") == "content"
+    assert page.text_content("[data-live-said]") == f"Round {ROUNDS + 1} is closing"
+    received(database, state="open")
+    assert page.said == []
+
+
+def test_nothing_is_asked_while_nobody_looks(page, running):
+    page.goto("/")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/live") else None)
+    page.evaluate(
+        "Object.defineProperty(document, 'hidden', {get: () => true, configurable: true});"
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )
+    page.wait_for_timeout(3000)
+    assert asked == []
+    page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for_timeout(3000)
+    assert asked
+
+
+def test_when_the_session_ends_the_page_leads_to_the_sign_in_form(browser, running):
+    context = browser.new_context(base_url=running[0])
+    page = context.new_page()
+    sign_in(page, OPERATOR, PASSWORD)
+    token = next(one["value"] for one in context.cookies() if one["name"] == "eitr_session")
+    with running[2].writing() as session:
+        session.delete(session.get_one(Session, secret_hash(token)))
+    page.wait_for_url(re.compile("/login"), timeout=10_000)
+    assert page.title().startswith("Sign in")
+    context.close()
+
+
+def test_the_policy_is_kept_and_nothing_sticks_out_at_any_width(page, running):
+    wrong = []
+    for width in (360, 640, 1280):  # 640: a window of 1280 at 200 %
+        page.set_viewport_size({"width": width, "height": 900})
+        for name, path in paths(running[1]).items():
+            page.goto(path)
+            more = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            wrong += [f"{name} at {width}: {more} too wide"] if more > 0 else []
+    assert wrong == []
+    assert [said for said in page.said if "404" not in said] == []
+
+
+def test_the_keyboard_reaches_the_content_first(page):
+    page.goto("/rounds")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="no axe-core: npm install --no-save axe-core, or set EITR_AXE")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_wrong(page, running, scheme):
+    page.emulate_media(color_scheme=scheme)
+    axe = AXE.read_text()
+    found = []
+    for name, path in paths(running[1]).items():
+        page.goto(path)
+        found += [f"{name}: {one}" for one in complaints(page, axe)]
+    assert found == []
