@@ -81,6 +81,13 @@ class ReputationModel:
         weights = np.exp(-self.c * np.arange(history.shape[1])) * ~np.isnan(history)
         return np.asarray((weights * np.nan_to_num(history)).sum(axis=1) / weights.sum(axis=1))
 
+    def standing(self, state: State, client: str) -> float | None:
+        """Return the faded reputation of one client; None for somebody who was never judged."""
+        if client not in state.clients:
+            return None
+        history = self.window(state)[state.rows([client])]
+        return None if np.isnan(history).all() else float(self.faded(history)[0])
+
     def window(self, state: State) -> Floats:
         """Return a copy of the histories, s + 1 columns wide, also when they were kept with another s."""
         window = np.full((len(state.clients), self.s + 1), np.nan)

@@ -49,10 +49,13 @@ def test_an_old_database_keeps_its_data(address: str) -> None:
             ),
             {"hash": b"\1" * 32},
         )
+    assert schema.newest() != FIRST
     schema.upgrade(database)
     with database.engine.connect() as connection:
         assert connection.scalar(text("SELECT weights FROM models")) == b"\0" * 72
         assert connection.scalar(text("SELECT id FROM participants")) == "ann"
+    indexes = {one["name"] for one in inspect(database.engine).get_indexes("observations")}
+    assert indexes == {"ix_observations_participant_round"}
 
 
 def test_a_downgrade_is_refused_with_a_reason(address: str) -> None:

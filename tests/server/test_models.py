@@ -3,10 +3,12 @@
 import hashlib
 
 import numpy as np
+import pytest
 from sqlalchemy import select
 
 from eitr.classifier import Classifier
-from eitr.server.db.tables import Audit, Model
+from eitr.server.aggregating import Aggregation, NothingSentError
+from eitr.server.db.tables import Audit, Model, State
 from eitr.server.models import publish_shipped, roll_back
 from eitr.server.retention import Retention
 from tests.server.federation import Federation
@@ -51,3 +53,19 @@ def test_old_weights_are_deleted_and_the_rest_stays(address: str, tmp_path) -> N
     assert kept == [True, False, False, True, True]
     assert roll_back(federation.database, 2, "ann") is None
     federation.close()
+
+
+def test_a_round_under_way_cannot_undo_a_roll_back(federation: Federation) -> None:
+    people = federation.enrol(4)
+    number = federation.full_round(people)
+    federation.rounds.close_if_due()
+    assert federation.rounds.claim("worker") == number
+    roll_back(federation.database, 1, "ann")
+    aggregation = Aggregation(federation.database, federation.settings.make_rule(), federation.scoring, 1.0)
+    with pytest.raises(NothingSentError):
+        aggregation.run(number, "worker")
+    found = federation.rounds.get(number)
+    assert found is not None
+    assert (found.state, found.reason) == (State.ABANDONED, "the model was rolled back to version 1")
+    assert federation.models.current().version == 2
+    assert federation.rounds.open() is not None

@@ -139,6 +139,8 @@ def test_rubbish_is_evidence_when_the_round_ends(federation: Federation) -> None
         seen = session.get_one(Observation, (number, bad))
         assert seen.refused
         assert seen.weight is None
+        assert seen.reputation is not None
+        assert seen.reputation < 0.2
         assert session.get_one(Memory, (bad, "fused")) is not None
     for again in range(2, 4):
         federation.full_round([*people[:3], bad])

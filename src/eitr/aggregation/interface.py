@@ -139,6 +139,10 @@ class Rule(ABC):
         """
         return state
 
+    def standing(self, state: State, client: str) -> float | None:
+        """Return the reputation of a client by what is remembered; None where the rule has none, or knows nothing."""
+        return None
+
     @abstractmethod
     def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
         """Combine the updates; `state` already knows every client of the round and counts the round."""

@@ -73,6 +73,10 @@ class Reputation(Rule):
         model = combine(found, round.order, weights)
         return state, Result(model, weights, positive, negative, reputation)
 
+    def standing(self, state: State, client: str) -> float | None:
+        """Return the reputation of a client by what is remembered."""
+        return self._model.standing(state, client)
+
     def refuse(self, state: State, client: str, parameters: int) -> State:
         """Record a refused update: every one of its parameters is a negative observation."""
         self.check_state(state)

@@ -98,7 +98,7 @@ class Aggregation:
             session.get_one(Round, id).result = new.version
         # Somebody may have left since the updates were read: nothing about them is written.
         here = set(session.scalars(select(Participant.id).where(Participant.id.in_([*ids, *refused]))))
-        session.add_all(_observations(id, ids, result, refused, here))
+        session.add_all(self._observations(id, ids, state, result, refused, here))
         for client in set(state.clients) - here:
             state = state.without(client)
         memory.save(session, state)
@@ -107,6 +107,36 @@ class Aggregation:
             Audit(at=now(), who="server", action=f"{outcome} a round", detail={"round": id, "reason": reason or ""})
         )
         return outcome
+
+    def _observations(
+        self, id: int, ids: list[str], state: Remembered, result: Result, refused: list[str], here: set[str]
+    ) -> list[Observation]:
+        opinions = result.notes.get("opinions", {})
+        columns = {
+            "weight": result.weights,
+            "positive": result.positive,
+            "negative": result.negative,
+            "reputation": result.reputation,
+        }
+        found = [
+            Observation(
+                round=id,
+                participant=participant,
+                refused=participant in refused,
+                opinions=opinions.get(participant),
+                **{name: None if column is None else column[row].item() for name, column in columns.items()},
+            )
+            for row, participant in enumerate(ids)
+            if participant in here
+        ]
+        rubbish = sorted((set(refused) - set(ids)) & here)
+        return [
+            *found,
+            *(
+                Observation(round=id, participant=one, refused=True, reputation=self._rule.standing(state, one))
+                for one in rubbish
+            ),
+        ]
 
 
 def _updates(session: Session, id: int, base: Vector) -> tuple[list[str], NDArray[np.float32]]:
@@ -124,26 +154,3 @@ def _updates(session: Session, id: int, base: Vector) -> tuple[list[str], NDArra
 def _mine(session: Session, id: int, owner: str, values: dict[str, Any]) -> bool:
     mine = (Round.id == id, Round.state == State.AGGREGATING, Round.owner == owner)
     return changed(session.execute(update(Round).where(*mine).values(**values)))
-
-
-def _observations(id: int, ids: list[str], result: Result, refused: list[str], here: set[str]) -> list[Observation]:
-    opinions = result.notes.get("opinions", {})
-    columns = {
-        "weight": result.weights,
-        "positive": result.positive,
-        "negative": result.negative,
-        "reputation": result.reputation,
-    }
-    found = [
-        Observation(
-            round=id,
-            participant=participant,
-            refused=participant in refused,
-            opinions=opinions.get(participant),
-            **{name: None if column is None else column[row].item() for name, column in columns.items()},
-        )
-        for row, participant in enumerate(ids)
-        if participant in here
-    ]
-    rubbish = sorted((set(refused) - set(ids)) & here)
-    return [*found, *(Observation(round=id, participant=one, refused=True) for one in rubbish)]

@@ -125,12 +125,15 @@ def invite(
 
     Example: `eitr invite 30 --note "course of 2027" > codes.txt`
     """
+    from eitr.server.audit import note as note_action
     from eitr.server.keys import Key
     from eitr.server.participants import Participants
     from eitr.server.services import prepared
 
     chosen = _settings(folder=folder, database=database)
-    participants = Participants(prepared(chosen)[0], Key.of(chosen.folder))
+    found = prepared(chosen)[0]
+    participants = Participants(found, Key.of(chosen.folder))
+    note_action(found, "command line", "made invitations", count=count, note=note)
     for _ in range(count):
         print(participants.invite(note))
 

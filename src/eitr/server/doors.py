@@ -69,7 +69,7 @@ class Doors:
                 receive = await _whole(receive, self._seconds)
             await self._app(scope, receive, guarded)
         except Problem as problem:
-            await problem.answer()(scope, receive, guarded)
+            await self._answered(Request(scope), problem)(scope, receive, guarded)
         except Exception as error:
             route = getattr(scope.get("route"), "path", "other")
             log.error("a request failed", exc_info=error, extra={"route": route})

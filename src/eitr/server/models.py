@@ -17,7 +17,8 @@ from eitr.model import Network, Vector
 from eitr.scoring import Score, Scoring
 from eitr.server.clock import now
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Audit, Model, Vocabulary
+from eitr.server.db.tables import UNDER_WAY, Audit, Model, Round, Vocabulary
+from eitr.server.rounds import abandoned
 from eitr.taxonomy import NAMES
 
 FRESH_SECONDS = 0.25
@@ -189,7 +190,10 @@ def publish_shipped(database: Database, scoring: Scoring) -> None:
 
 
 def roll_back(database: Database, version: int, who: str) -> int | None:
-    """Publish the weights of an earlier version as a new one; return its number, None if there is no such version."""
+    """Publish the weights of an earlier version as a new one; return its number, None if there is no such version.
+
+    A round under way trains what is being taken back: it is abandoned.
+    """
     with database.writing() as session:
         old = session.get(Model, version)
         if old is None or not old.weights:
@@ -198,4 +202,7 @@ def roll_back(database: Database, version: int, who: str) -> int | None:
         new = publish(session, origin="rollback", vector=vector, like=old, restored=version)
         new.accuracy, new.class_accuracy = old.accuracy, old.class_accuracy
         session.add(Audit(at=now(), who=who, action="rolled back", detail={"to": version, "as": new.version}))
+        round = session.scalar(select(Round.id).where(Round.under_way.is_(True)))
+        if round is not None:
+            abandoned(session, round, f"the model was rolled back to version {version}", who, *UNDER_WAY)
         return new.version

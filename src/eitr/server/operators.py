@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import argon2
 from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session as Transaction
 
 from eitr.server.clock import now
 from eitr.server.db.connection import Database
@@ -36,11 +37,11 @@ def set_password(database: Database, code: str, name: str, password: str) -> Non
         raise Problem("malformed-request", "A name has 1 to 100 characters.")
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         raise Problem("malformed-request", f"A password has {SHORTEST_PASSWORD} characters or more.")
+    with database.reading() as session:
+        _link(session, code)  # before the work of hashing, which anybody could ask for
     hashed = _hasher.hash(password)
     with database.writing() as session:
-        link = session.get(SetupLink, secret_hash(code))
-        if link is None or link.expires < now():
-            raise Problem("malformed-request", "The link was used, or is too old: make a new one with `eitr operator`.")
+        link = _link(session, code)
         session.delete(link)
         found = session.scalar(select(Operator).where(Operator.name == name))
         if found is None:
@@ -49,6 +50,13 @@ def set_password(database: Database, code: str, name: str, password: str) -> Non
             found.password_hash = hashed
             session.execute(delete(Session).where(Session.operator == found.id))
         session.add(Audit(at=now(), who=name, action="set a password", detail={}))
+
+
+def _link(session: Transaction, code: str) -> SetupLink:
+    found = session.get(SetupLink, secret_hash(code))
+    if found is None or found.expires < now():
+        raise Problem("malformed-request", "The link was used, or is too old: make a new one with `eitr operator`.")
+    return found
 
 
 def sign_in(database: Database, name: str, password: str, hours: float) -> str | None:

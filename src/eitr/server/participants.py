@@ -130,8 +130,9 @@ class Participants:
 
     def revoke(self, hash: bytes) -> bool:
         """End an invitation: who is there stays, nobody else comes with it."""
+        valid = (Invitation.hash == hash, Invitation.revoked.is_(None))
         with self._database.writing() as session:
-            done = session.execute(update(Invitation).where(Invitation.hash == hash).values(revoked=now()))
+            done = session.execute(update(Invitation).where(*valid).values(revoked=now()))
             return _count(done) == 1
 
     @staticmethod

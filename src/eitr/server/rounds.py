@@ -127,11 +127,7 @@ class Rounds:
     def abandon(self, id: int, reason: str, *states: State, who: str = "server") -> bool:
         """End a round without a model and without evidence. Say whether it was in one of these states."""
         with self._database.writing() as session:
-            if not any(moved(session, id, state, State.ABANDONED, reason=reason, **ending()) for state in states):
-                return False
-            forget_octets(session, id)
-            session.add(Audit(at=now(), who=who, action="abandoned a round", detail={"round": id, "reason": reason}))
-            return True
+            return abandoned(session, id, reason, who, *states)
 
     def claim(self, owner: str) -> int | None:
         """Take a round to aggregate: one that closed, or one whose worker fell silent. None if there is none."""
@@ -170,6 +166,15 @@ def moved(session: Session, id: int, before: State, after: State, **values: Any)
     """Move a round from one state to another; False if it was not in that state."""
     step = update(Round).where(Round.id == id, Round.state == before).values(state=after, **values)
     return changed(session.execute(step))
+
+
+def abandoned(session: Session, id: int, reason: str, who: str, *states: State) -> bool:
+    """End a round without a model, within a transaction. Say whether it was in one of these states."""
+    if not any(moved(session, id, state, State.ABANDONED, reason=reason, **ending()) for state in states):
+        return False
+    forget_octets(session, id)
+    session.add(Audit(at=now(), who=who, action="abandoned a round", detail={"round": id, "reason": reason}))
+    return True
 
 
 def changed(done: Any) -> bool:

@@ -145,6 +145,10 @@ class Fused(Rule):
         state, _ = self._model.remember(state, [client], now)
         return state
 
+    def standing(self, state: State, client: str) -> float | None:
+        """Return the reputation of a client by what is remembered."""
+        return self._model.standing(state, client)
+
     def judge(self, history: Floats, rounds: NDArray[np.int64], view: View) -> Verdict:
         """Form opinions, fuse them, remember, and weigh: the whole decision, from small tables alone.
 

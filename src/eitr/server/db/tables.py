@@ -10,6 +10,7 @@ from sqlalchemy import (
     DateTime,
     Dialect,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -43,6 +44,9 @@ class State(StrEnum):
     def final(self) -> bool:
         """Whether nothing follows."""
         return self in (State.PUBLISHED, State.QUARANTINED, State.ABANDONED)
+
+
+UNDER_WAY = tuple(state for state in State if not state.final)
 
 
 class Moment(TypeDecorator[datetime]):
@@ -222,11 +226,10 @@ class Observation(Table):
     """What a rule saw of a participant in a round. For the operator; the participant never learns it."""
 
     __tablename__ = "observations"
+    __table_args__ = (Index(None, "participant", "round"),)
 
     round: Mapped[int] = mapped_column(Number, ForeignKey("rounds.id", ondelete="CASCADE"), primary_key=True)
-    participant: Mapped[str] = mapped_column(
-        ForeignKey("participants.id", ondelete="CASCADE"), primary_key=True, index=True
-    )
+    participant: Mapped[str] = mapped_column(ForeignKey("participants.id", ondelete="CASCADE"), primary_key=True)
     weight: Mapped[float | None]
     positive: Mapped[int | None]
     negative: Mapped[int | None]

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from eitr.server.api.authentication import Asked
+from eitr.server.audit import note as note_action
 from eitr.server.dashboard import guard
 from eitr.server.dashboard.attempts import Attempts
 from eitr.server.dashboard.forms import Sent
 from eitr.server.dashboard.guard import Acting
-from eitr.server.dashboard.queries import audit
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.operators import SHORTEST_PASSWORD, set_password, sign_in, sign_out
 from eitr.server.problems import Problem
@@ -100,7 +100,7 @@ def sign_somebody_in(request: Request, server: Asked, sent: Sent) -> Response:
 def sign_somebody_out(request: Request, server: Asked, who: Acting) -> Response:
     """End a session."""
     sign_out(server.database, guard.cookie(request, guard.SESSION))
-    audit.note(server.database, who.name, "signed out")
+    note_action(server.database, who.name, "signed out")
     answer = RedirectResponse(address("/login", notice="out"), 303)
     answer.delete_cookie(guard.SESSION, path="/", httponly=True, samesite="strict")
     return answer

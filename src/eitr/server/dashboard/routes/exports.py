@@ -5,9 +5,9 @@ from sqlalchemy import func, select
 from starlette.responses import Response, StreamingResponse
 
 from eitr.server.api.authentication import Asked
+from eitr.server.audit import note as note_action
 from eitr.server.clock import now
 from eitr.server.dashboard.guard import SignedIn
-from eitr.server.dashboard.queries import audit
 from eitr.server.dashboard.spreadsheet import Sheet, rows_of
 from eitr.server.db.tables import Audit, Model, Observation, Participant, Refusal, Round, Update
 from eitr.server.problems import Problem
@@ -93,7 +93,7 @@ def exported(server: Asked, who: SignedIn, name: str) -> Response:
     """Send a table."""
     if name not in SHEETS:
         raise Problem("not-found")
-    audit.note(server.database, who.name, f"exported {name}")
+    note_action(server.database, who.name, f"exported {name}")
     headers = {
         "Content-Disposition": f'attachment; filename="eitr-{name}-{now():%Y-%m-%d}.csv"',
         "Cache-Control": "no-store",

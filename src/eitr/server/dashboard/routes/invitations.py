@@ -6,9 +6,10 @@ from fastapi import APIRouter, Path
 from starlette.responses import RedirectResponse, Response
 
 from eitr.server.api.authentication import Asked
+from eitr.server.audit import note as note_action
 from eitr.server.dashboard.forms import Sent
 from eitr.server.dashboard.guard import Acting, SignedIn
-from eitr.server.dashboard.queries import audit, invitations
+from eitr.server.dashboard.queries import invitations
 from eitr.server.dashboard.queries.listing import Page
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.problems import Problem
@@ -39,7 +40,7 @@ def made(server: Asked, who: Acting, sent: Sent) -> Response:
     """Make invitations and show their codes: now and never again, so this answer is no redirect."""
     count = sent.number("count", 1, MOST)
     note = sent.text("note", longest=LONGEST_NOTE)
-    audit.note(server.database, who.name, "made invitations", count=count, note=note)
+    note_action(server.database, who.name, "made invitations", count=count, note=note)
     codes = [server.participants.invite(note) for _ in range(count)]
     return page("codes.html", who=who, codes=codes, note=note)
 
@@ -49,5 +50,5 @@ def revoked(server: Asked, who: Acting, hash: Hash) -> Response:
     """End an invitation."""
     if not server.participants.revoke(bytes.fromhex(hash)):
         raise Problem("not-found", "There is no such invitation.")
-    audit.note(server.database, who.name, "revoked an invitation", invitation=hash[:8])
+    note_action(server.database, who.name, "revoked an invitation", invitation=hash[:8])
     return RedirectResponse(address("/invitations", notice="revoked"), 303)
