@@ -3,8 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 NUMBA_FRESH := $(CURDIR)/build/numba-cache
 FLOWER := build/flower
+AT_ONCE := --numprocesses auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help run demo classify test setup setup-dev lint types unit coverage bench bench-engine clean
+.PHONY: help run demo classify test setup setup-dev lint types unit coverage bench bench-engine bench-server clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,14 +35,15 @@ types: setup-dev
 	$(BIN)/mypy
 
 unit: setup-dev ## the tests alone, without the long ones
-	$(BIN)/python -m pytest -m "not slow and not long" -q
+	$(BIN)/python -m pytest -m "not slow and not long" -q $(AT_ONCE)
 
 # Compiled kernels cannot be traced, so they are measured in a second pass with the JIT off. The first pass compiles
 # anew, so that the code generators are measured too.
 coverage: setup-dev
 	rm -rf $(NUMBA_FRESH) .coverage .coverage.*
-	NUMBA_CACHE_DIR=$(NUMBA_FRESH) $(BIN)/coverage run -p -m pytest -q
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -p -m pytest -m "not slow and not long" -q tests/robust tests/aggregation tests/model
+	NUMBA_CACHE_DIR=$(NUMBA_FRESH) $(BIN)/coverage run -m pytest -q $(AT_ONCE)
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not slow and not long" -q $(AT_ONCE) \
+		tests/robust tests/aggregation tests/model
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
@@ -55,6 +57,9 @@ bench-engine: setup-dev ## rounds a second of the lab's engine, of Flower's simu
 	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-engine.txt
 	$(BIN)/python -m benchmarks.engine --flower-python $(FLOWER)/bin/python
+
+bench-server: setup-dev ## updates a second, waiting and memory of the server, beside a naive endpoint
+	$(BIN)/python -m benchmarks.server
 
 clean: ## remove what builds and tests leave behind (not .venv, not node_modules)
 	rm -rf build dist bench-out htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -22,8 +22,10 @@ from eitr.server.db.tables import Octets, Participant, Refusal, Round, State, Up
 from eitr.server.problems import Problem
 from eitr.server.updates import Sent
 
-MOST_TOGETHER = 32
-"""Updates in one transaction: some thirty megabytes."""
+WRITERS = 4
+"""Threads that write to PostgreSQL, each with a connection: while one waits for the disk, others send."""
+MOST_TOGETHER = {True: 32, False: 8}
+"""Updates in one transaction, on SQLite and elsewhere: with several writers, more would only leave others idle."""
 
 Item = tuple[Sent, "Future[None]"]
 
@@ -34,8 +36,13 @@ class Ingest:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._waiting: SimpleQueue[Item | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
-        self._thread.start()
+        self._most = MOST_TOGETHER[database.sqlite]
+        writers = 1 if database.sqlite else WRITERS
+        self._threads = [
+            threading.Thread(target=self._run, name=f"ingest-{number}", daemon=True) for number in range(writers)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def submit(self, sent: Sent) -> "Future[None]":
         """Hand over an update; the future is done when it is committed, or fails with a `Problem`."""
@@ -45,8 +52,10 @@ class Ingest:
 
     def close(self) -> None:
         """Write what waits, then stop."""
-        self._waiting.put(None)
-        self._thread.join()
+        for _ in self._threads:
+            self._waiting.put(None)
+        for thread in self._threads:
+            thread.join()
 
     def _run(self) -> None:
         while True:
@@ -54,7 +63,7 @@ class Ingest:
             if first is None:
                 return
             batch, stop = [first], False
-            while len(batch) < MOST_TOGETHER and not self._waiting.empty():
+            while len(batch) < self._most and not self._waiting.empty():
                 following = self._waiting.get()
                 if following is None:
                     stop = True
@@ -93,6 +102,8 @@ def store(session: Session, batch: list[Sent]) -> list[Exception | None]:
     found = {row.id: row for row in session.scalars(select(Round).where(Round.id.in_({sent.round for sent in batch})))}
     outcomes: list[Exception | None] = [_unwanted(found.get(sent.round)) for sent in batch]
     wanted = [place for place, outcome in enumerate(outcomes) if outcome is None]
+    # Two transactions that store the same updates must not wait for each other.
+    wanted.sort(key=lambda place: (batch[place].round, batch[place].participant))
     if not wanted:
         return _unless_received(session, batch, outcomes)
     add: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[dialect](Update)
@@ -123,7 +134,14 @@ def store(session: Session, batch: list[Sent]) -> list[Exception | None]:
         else:
             octets.append({"update": number, "data": batch[place].data})
     if octets:
-        session.execute(insert(Octets), octets)
+        if dialect == "postgresql":
+            # One after the other: what is sent for all at once is first gathered in the driver's memory.
+            driver: Any = session.connection().connection
+            with driver.cursor() as cursor:
+                for row in octets:
+                    cursor.execute("INSERT INTO octets (update, data) VALUES (%s, %b)", (row["update"], row["data"]))
+        else:
+            session.execute(insert(Octets), octets)
     for round in {batch[place].round for place in wanted}:
         new = sum(one.round == round for one in added)
         _count(session, round, new)

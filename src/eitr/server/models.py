@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import threading
 import time
 from dataclasses import dataclass
@@ -21,8 +22,11 @@ from eitr.server.db.tables import UNDER_WAY, Audit, Model, Round, Vocabulary
 from eitr.server.rounds import abandoned
 from eitr.taxonomy import NAMES
 
+log = logging.getLogger("eitr.models")
 FRESH_SECONDS = 0.25
 """How long a process may still show the last version after another process published one."""
+STALE_SECONDS = 1.0
+"""... at most, if the database is slow to say so."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class Models:
     def current(self) -> Current:
         """Return the newest version."""
         known = self._current
-        if known is not None and time.monotonic() - known[0] < FRESH_SECONDS:
+        if known is not None and time.monotonic() - known[0] < FRESH_SECONDS / 4:
             return known[1]
         with self._database.reading() as session:
             newest = session.scalar(select(func.max(Model.version)))
@@ -94,7 +98,15 @@ class Models:
     def known(self) -> Current | None:
         """Return the newest version, if it is known without asking the database."""
         known = self._current
-        return known[1] if known is not None and time.monotonic() - known[0] < FRESH_SECONDS else None
+        return known[1] if known is not None and time.monotonic() - known[0] < STALE_SECONDS else None
+
+    def keep_fresh(self, ended: threading.Event) -> None:
+        """Look for a new version again and again, so that nobody who asks has to wait for the database."""
+        while not ended.wait(FRESH_SECONDS / 2):
+            try:
+                self.current()
+            except Exception:
+                log.exception("the current version could not be read; who asks next waits for it")
 
     def version(self, version: int) -> Current | None:
         """Return some version; None if there is no such one."""

@@ -5,6 +5,7 @@ keyed hash of the code, for whoever comes back with it. Nobody washes a bad name
 """
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -81,16 +82,24 @@ class Participants:
 
     def known(self, id: str, secret: str) -> bool:
         """Say whether there is such a participant with this secret, and note that they were there."""
+        return self.all_known([(id, secret)])[0]
+
+    def all_known(self, claims: Sequence[tuple[str, str]]) -> list[bool]:
+        """Say of each pair of id and secret whether there is such a participant, and note that they were there."""
         with self._database.reading() as session:
-            found = session.get(Participant, id)
-        # The work is the same whether or not the participant exists.
-        kept = secret_hash("") if found is None else found.secret_hash
-        if not same(kept, secret_hash(secret)) or found is None:
-            return False
-        if now() - found.seen > SEEN_EVERY:
+            query = select(Participant.id, Participant.secret_hash, Participant.seen)
+            found = {row.id: row for row in session.execute(query.where(Participant.id.in_({id for id, _ in claims})))}
+        nobody, moment = secret_hash(""), now()
+        right = []
+        for id, secret in claims:
+            row = found.get(id)
+            # The work is the same whether or not the participant exists.
+            right.append(same(nobody if row is None else row.secret_hash, secret_hash(secret)) and row is not None)
+        back = {id for (id, _), one in zip(claims, right, strict=True) if one and moment - found[id].seen > SEEN_EVERY}
+        if back:
             with self._database.writing() as session:
-                session.execute(update(Participant).where(Participant.id == id).values(seen=now()))
-        return True
+                session.execute(update(Participant).where(Participant.id.in_(back)).values(seen=moment))
+        return right
 
     def export(self, id: str) -> dict[str, Any]:
         """Return everything that is kept about a participant, except what the rule thinks of them."""

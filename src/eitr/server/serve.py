@@ -1,5 +1,6 @@
 """`eitr serve` and `eitr worker`: start, say where, run, stop in good order."""
 
+import gc
 import signal
 import socket
 import sys
@@ -50,6 +51,8 @@ def serve(settings: ServerSettings, tell: Callable[[str], None]) -> None:
         timeout_graceful_shutdown=STOP_SECONDS,
         backlog=2048,
     )
+    gc.collect()
+    gc.freeze()  # what is there now stays: it need not be looked through again and again
     uvicorn.Server(config).run(sockets=[listening])
 
 

@@ -32,10 +32,14 @@ class Services:
     ingest: Ingest
     metrics: Metrics
     worker: Worker | None
+    _ended: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
 
     def start(self) -> None:
         """Start working, if this process is to."""
+        fresh = threading.Thread(target=self.models.keep_fresh, args=(self._ended,), name="models", daemon=True)
+        fresh.start()
+        self._threads.append(fresh)
         if self.worker is not None:
             thread = threading.Thread(target=self.worker.run, name="worker", daemon=True)
             thread.start()
@@ -43,6 +47,7 @@ class Services:
 
     def stop(self) -> None:
         """Finish what was begun, then let go of everything."""
+        self._ended.set()
         if self.worker is not None:
             self.worker.stop()
         for thread in self._threads:

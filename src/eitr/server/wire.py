@@ -15,6 +15,10 @@ from eitr.server.problems import KINDS, MEDIA_TYPE
 LARGEST_HEAD = 32 * 1024
 MOST_HEADERS = 100
 HEAD_SECONDS = 10.0
+IN_ONE_PIECE = "eitr.in_one_piece"
+"""An extension of ASGI."""
+WAIT_FOR = "wait_for"
+"""Its function, which is told how many octets the application is ready to take at once."""
 
 
 def _answer(status: str, slug: str) -> bytes:
@@ -35,6 +39,8 @@ class Guarded(HttpToolsProtocol):
 
     _size = 0
     """Of a head, or of what came since the last octet of a body."""
+    _patience = 0
+    """Octets of a body that are gathered before the application is woken up."""
     _timer: asyncio.TimerHandle | None = None
     _closed = False
     _within = False
@@ -55,7 +61,8 @@ class Guarded(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Start counting."""
         super().on_message_begin()
-        self._size = 0
+        self._size = self._patience = 0
+        self.scope["extensions"] = {IN_ONE_PIECE: {WAIT_FOR: self._wait_for}}
         self._expect()
 
     def on_url(self, url: bytes) -> None:
@@ -97,9 +104,13 @@ class Guarded(HttpToolsProtocol):
             self._grow(len(data))
 
     def on_body(self, body: bytes) -> None:
-        """Pass on what belongs to a request that is answered."""
+        """Pass on what belongs to a request that is answered; gather it first, where somebody waits for all of it."""
         self._progress, self._size = True, 0
-        if not self._closed:
+        if self._closed:
+            return
+        if len(self.cycle.body) + len(body) <= self._patience and not self.cycle.response_complete:
+            self.cycle.body += body
+        else:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -123,6 +134,10 @@ class Guarded(HttpToolsProtocol):
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing: anybody could fill the log."""
+
+    def _wait_for(self, octets: int) -> None:
+        """Wake the application at the end of the request, or after so many octets, and not for every few of them."""
+        self._patience = octets
 
     def _grow(self, more: int) -> None:
         self._size += more

@@ -97,7 +97,7 @@ def test_a_stranger_gets_what_is_promised(api: Any, door: Door, operation: str) 
     try_out(api, door, operation, FEW, known=False)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_participant_gets_what_is_promised_however_often_they_ask(api: Any, door: Door, operation: str) -> None:
     try_out(api, door, operation, MANY, known=True)

@@ -182,7 +182,7 @@ def test_secrets_are_compared_in_constant_time_wherever_they_are(
         assert "secret_hash ==" not in source
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_time_of_an_answer_does_not_tell_how_much_of_a_secret_is_right(door: Door, person: Person) -> None:
     """Nor whether there is such a participant: medians of many interleaved measurements differ by less than noise."""
     right = person.secret

