@@ -230,6 +230,16 @@ def test_a_round_that_fails_again_and_again_is_abandoned(
     assert count(federation, Octets) == 0
 
 
+def test_a_round_whose_workers_are_killed_is_begun_again(federation: Federation, clock: Clock) -> None:
+    number = federation.full_round(federation.enrol(4))
+    federation.rounds.close_if_due()
+    for killed in range(20):
+        assert federation.rounds.claim(f"killed {killed}") == number
+        clock.forward(federation.settings.lease_seconds + 1)
+    assert federation.worker().step()
+    assert state(federation, number) is State.PUBLISHED
+
+
 def test_a_round_whose_people_have_all_left_is_abandoned(federation: Federation) -> None:
     people = federation.enrol(4)
     number = federation.full_round(people)

@@ -83,6 +83,7 @@ class Rounds:
                     plan=asdict(settings.plan),
                     received=0,
                     attempts=0,
+                    failures=0,
                 )
                 session.add(added)
                 session.flush()
@@ -148,6 +149,12 @@ class Rounds:
                 .values(state=State.AGGREGATING, owner=owner, lease=lease, attempts=Round.attempts + 1)
             )
             return id
+
+    def failed(self, id: int, owner: str) -> None:
+        """Count that a worker failed; the round is tried again when its lease ends."""
+        with self._database.writing() as session:
+            mine = (Round.id == id, Round.owner == owner, Round.state == State.AGGREGATING)
+            session.execute(update(Round).where(*mine).values(failures=Round.failures + 1))
 
     def renew(self, id: int, owner: str) -> bool:
         """Say that the worker is still at it; False if another one has taken over."""

@@ -21,8 +21,11 @@ from eitr.server.retention import Retention
 from eitr.server.rounds import Rounds
 from eitr.server.settings import ServerSettings
 
-MOST_ATTEMPTS = 5
-"""A round that kills its worker so often is abandoned."""
+MOST_FAILURES = 5
+"""A round at which workers fail so often is abandoned."""
+MOST_ATTEMPTS = 100
+"""... and one that workers begin so often and never end: it may take more memory than there is. Workers that others kill
+begin again, too, and that is no reason to give up."""
 CLEANING_SECONDS = 3600.0
 
 log = logging.getLogger("eitr.worker")
@@ -75,8 +78,9 @@ class Worker:
         round = self._rounds.get(id)
         if round is None:
             return
-        if round.attempts > MOST_ATTEMPTS:
-            self._rounds.abandon(id, f"aggregation failed {MOST_ATTEMPTS} times", State.AGGREGATING)
+        if round.failures >= MOST_FAILURES or round.attempts > MOST_ATTEMPTS:
+            told = f"aggregation was begun {round.attempts - 1} times and failed {round.failures} times; see the log"
+            self._rounds.abandon(id, told, State.AGGREGATING)
             return
         try:
             with self._keeping(id):
@@ -87,6 +91,9 @@ class Worker:
         except InputError as error:  # the same updates will not do better next time
             self._rounds.abandon(id, f"the rule cannot aggregate these updates: {error}", State.AGGREGATING)
             return
+        except Exception:
+            self._rounds.failed(id, self._name)
+            raise
         if outcome is not None:
             self._metrics.rounds.labels(outcome).inc()
             log.info("round ended", extra={"round": id, "outcome": str(outcome)})

@@ -183,6 +183,9 @@ class Round(Table):
     lease: Mapped[datetime | None]
     """Until when nobody else may."""
     attempts: Mapped[int] = mapped_column(default=0)
+    """How often a worker began: one that is killed begins again."""
+    failures: Mapped[int] = mapped_column(default=0, server_default="0")
+    """How often a worker failed by itself."""
 
 
 class Update(Table):
