@@ -24,8 +24,8 @@ from eitr.server.settings import ServerSettings
 MOST_FAILURES = 5
 """A round at which workers fail so often is abandoned."""
 MOST_ATTEMPTS = 100
-"""... and one that workers begin so often and never end: it may take more memory than there is. Workers that others kill
-begin again, too, and that is no reason to give up."""
+"""... and one that workers begin so often and never end: it may take more memory than there is. Workers that others
+kill begin again, too, and that is no reason to give up."""
 CLEANING_SECONDS = 3600.0
 
 log = logging.getLogger("eitr.worker")
