@@ -24,6 +24,18 @@ MANIFEST_MS = 50.0
 GROWTH = 2_000.0
 """Bytes of memory an update may leave behind, on average: 20 MB over 10,000, of the 10.6 GB that went through."""
 FINE = ("202", "closed")
+WAITING_AND_MEMORY = (
+    "p50 ms",
+    "p99 ms",
+    "errors",
+    "manifest p50 ms",
+    "p99",
+    "max",
+    "memory MB: start",
+    "most",
+    "end",
+)
+"""The columns that `_waiting` and `_memories` fill."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,15 +238,7 @@ def _ingest(report: Report, kind: str) -> str:
         "updates/s",
         "slowest-fastest turn",
         "times naive",
-        "p50 ms",
-        "p99 ms",
-        "errors",
-        "manifest p50 ms",
-        "p99",
-        "max",
-        "memory MB: start",
-        "most",
-        "end",
+        *WAITING_AND_MEMORY,
         "processor ms/update",
     )
     rows = []
@@ -302,15 +306,7 @@ def _rounds(report: Report) -> str:
         "rounds",
         "rounds/s",
         "came too late",
-        "p50 ms",
-        "p99 ms",
-        "errors",
-        "manifest p50 ms",
-        "p99",
-        "max",
-        "memory MB: start",
-        "most",
-        "end",
+        *WAITING_AND_MEMORY,
     )
     rows = [
         (

@@ -6,7 +6,6 @@ together: under load a commit serves dozens. The answer to each is exact: receiv
 
 import contextlib
 import threading
-from collections.abc import Iterable
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
@@ -200,9 +199,3 @@ def note_refusal(database: Database, round: int, participant: str, reason: str) 
         add: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[session.get_bind().dialect.name](Refusal)
         row = add.values(round=round, participant=participant, reason=reason, received=now())
         session.execute(row.on_conflict_do_nothing())
-
-
-def waiting_for(futures: Iterable["Future[None]"]) -> None:
-    """Wait for several updates; for tests and tools."""
-    for future in futures:
-        future.result()

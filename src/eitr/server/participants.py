@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
-from sqlalchemy import CursorResult, delete, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -31,6 +31,7 @@ from eitr.server.db.tables import (
 from eitr.server.keys import Key, new_secret, same, secret_hash
 from eitr.server.memory import packed, unpacked
 from eitr.server.problems import Problem
+from eitr.server.rounds import changed
 
 INVITATION = "invitation"
 SEEN_EVERY = timedelta(minutes=10)
@@ -142,7 +143,7 @@ class Participants:
         valid = (Invitation.hash == hash, Invitation.revoked.is_(None))
         with self._database.writing() as session:
             done = session.execute(update(Invitation).where(*valid).values(revoked=now()))
-            return _count(done) == 1
+            return changed(done)
 
     @staticmethod
     def _check(session: Session, invitation: bytes) -> None:
@@ -177,7 +178,3 @@ def _welcome_back(session: Session, id: str, invitation: bytes) -> None:
     for kept in session.scalars(select(Standing).where(Standing.invitation == invitation)).all():
         session.add(Memory(participant=id, rule=kept.rule, rounds=kept.rounds, arrays=kept.arrays))
         session.delete(kept)
-
-
-def _count(done: Any) -> int:
-    return done.rowcount if isinstance(done, CursorResult) else 0
