@@ -233,13 +233,23 @@ def test_novelty_is_nothing_where_nothing_can_be_new():
     assert novelty(view_of(steps, harm=unknown, pushes=0 * pushes)).tolist() == [0.0] * 4
 
 
-def test_who_pushes_a_class_down_brings_nothing_new():
-    harm = np.array([[0.0, np.nan]] * 4)
-    pushes = np.array([[0.0, 1.0], [0.0, -1.0], [9.0, 0.0], [0.0, 0.5]])
-    found = novelty(view_of(honest(4), harm=harm, pushes=pushes))
-    assert found[1] == found[2] == 0
-    assert found[0] == found.max() > 0
-    assert 0 < found[3] <= found[0]
+def novelty_of(*pushes: float) -> list[float]:
+    """Return the novelty of clients that push a class nobody can test by so much."""
+    harm = np.array([[0.0, np.nan]] * len(pushes))
+    return novelty(view_of(honest(len(pushes)), harm=harm, pushes=np.array([[9.0, push] for push in pushes]))).tolist()
+
+
+def test_who_teaches_a_class_raises_it_by_more_than_the_others_lower_it():
+    assert novelty_of(1.0, -0.3, -0.3, -0.2, 0.0, -0.3) == [1, 0, 0, 0, 0, 0]
+    assert novelty_of(1.0, 0.0, 0.0, 0.0) == [1, 0, 0, 0]
+    assert 0 < novelty_of(0.5, -0.3, -0.3, -0.2, 0.0, -0.3)[0] < 1
+
+
+def test_who_sends_the_opposite_of_everybody_teaches_nothing():
+    # They raise a class that nobody has by as much as the others lower it, for good.
+    assert novelty_of(0.4, 0.4, 0.4, -0.4, -0.5, -0.3, -0.4, -0.4, -0.4, -0.4) == [0] * 10
+    # Late, when the others have nothing left to lower, by several times as much: of next to nothing.
+    assert novelty_of(0.03, 0.02, 0.02, -0.004, -0.005, -0.003, -0.004, -0.004, -0.004, -0.004) == [0] * 10
 
 
 # Magnitude.

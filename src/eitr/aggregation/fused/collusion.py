@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.aggregation.fused.view import Floats, View, deviation, falling, middle, opinion, twins_of, undoubted
+from eitr.aggregation.fused.view import Floats, View, deviation, falling, middle, middles, opinion, twins_of, undoubted
 from eitr.opinions import Opinion, trust_discount
 
 
@@ -77,13 +77,18 @@ def _common_parts(view: View, peers: NDArray[np.bool_]) -> tuple[Floats, Floats]
 
 
 def novelty(view: View) -> Floats:
-    """Return how far each client pushes a class of which there are no trusted pages, compared with who does most."""
+    """Return how far each client teaches a class of which there are no trusted pages, from 0 to 1.
+
+    Who brings pages of it raises its bias by much more than the others, who have none, lower it. An attacker who sends
+    the opposite of everybody's step raises it as well, but by no more than they lower it while there is something to
+    learn, and by next to nothing later.
+    """
     if view.pushes is None or not view.untested.any():
         return np.zeros(view.clients)
     pushes = view.pushes[:, view.untested]
-    most = np.abs(pushes).max(axis=0)
-    share = np.where(most > 0, pushes / np.where(most > 0, most, 1.0), 0.0).max(axis=1)
-    return np.asarray(np.clip(4 * share, 0.0, 1.0))
+    usual = np.maximum(middles(np.abs(pushes).T), 1e-300)
+    taught = np.minimum(1.0 - falling(pushes / usual, 1.3, 2.0), 1.0 - falling(pushes, 0.05, 0.1))
+    return np.asarray(taught.max(axis=1))
 
 
 def _others(table: Floats) -> Floats:
