@@ -5,7 +5,7 @@ NUMBA_FRESH := $(CURDIR)/build/numba-cache
 FLOWER := build/flower
 AT_ONCE := --numprocesses auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help run demo classify test setup setup-dev lint types unit coverage bench bench-engine bench-server clean
+.PHONY: help run demo classify test setup setup-dev extension lint types unit coverage bench bench-engine bench-server clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,6 +26,9 @@ setup: ## install what the server needs (.venv)
 
 setup-dev: ## install everything, torch included
 	@$(PYTHON) scripts/setup.py --dev
+
+extension: setup-dev ## build the browser extension (extension/dist, dist/eitr-*.zip)
+	node extension/build.mjs --all
 
 lint: setup-dev
 	$(BIN)/ruff check .

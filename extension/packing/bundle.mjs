@@ -1,0 +1,48 @@
+/** Which scripts there are, and how esbuild makes them. */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { SOURCE } from "./places.mjs";
+
+/** Text files are compiled in as strings. */
+export const LOADERS = { ".txt": "text" };
+const TARGETS = { chrome: "chrome116", firefox: "firefox128" };
+
+/** Write a browser's scripts into a folder, each where its source lies below src. */
+export async function bundleScripts(browser, folder) {
+  const common = {
+    outdir: folder,
+    outbase: SOURCE,
+    bundle: true,
+    minify: true,
+    legalComments: "none",
+    charset: "utf8",
+    target: TARGETS[browser],
+    loader: LOADERS,
+    logLevel: "warning",
+    absWorkingDir: SOURCE,
+  };
+  const { modules, contents } = entryPoints();
+  if (modules.length > 0) await build({ ...common, entryPoints: modules, format: "esm" });
+  // A content script that is a module silently does nothing.
+  if (contents.length > 0) await build({ ...common, entryPoints: contents, format: "iife" });
+}
+
+/** The worker and the pages' scripts, and the content scripts; those that exist. */
+function entryPoints() {
+  const pages = pageNames().map((name) => `pages/${name}/${name}.ts`);
+  const there = (path) => existsSync(join(SOURCE, path));
+  return {
+    modules: ["background/worker.ts", ...pages].filter(there),
+    contents: ["content/content.ts"].filter(there),
+  };
+}
+
+/** The folders below src/pages that hold a page of the same name. */
+function pageNames() {
+  const folder = join(SOURCE, "pages");
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((name) => existsSync(join(folder, name, `${name}.html`)))
+    .sort();
+}

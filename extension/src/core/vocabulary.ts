@@ -1,0 +1,88 @@
+/** The words a model knows and what each weighs (docs/protocol.md, section 4). */
+
+import { BadInput } from "./bad_input";
+import { asObject, isArrayOf, isNumber, isString, parseJson } from "./json";
+import type { JsonObject } from "./json";
+import { tokens } from "./tokens";
+
+export interface Vocabulary {
+  /** In the order of a model's inputs. */
+  readonly words: readonly string[];
+  /** The inverse document frequency of each word. */
+  readonly idf: Float64Array;
+  /** Where each word and each further form of a word counts. */
+  readonly places: ReadonlyMap<string, number>;
+}
+
+const KEYS = "format,forms,idf,version,words";
+const MAX_OCTETS = 16 * 2 ** 20;
+const MAX_WORDS = 100_000;
+const MAX_FORMS = 50_000;
+const MAX_IDF = 100;
+
+/** Read the file of a vocabulary; whatever section 4 does not allow is refused. */
+export function readVocabulary(octets: Uint8Array): Vocabulary {
+  if (octets.length > MAX_OCTETS) throw new BadInput("The vocabulary is longer than 16 MiB.");
+  const file = asObject(parseJson(octets, "The vocabulary"), "The vocabulary");
+  if (Object.keys(file).sort().join() !== KEYS)
+    throw new BadInput(`The vocabulary must have exactly the keys ${KEYS}.`);
+  if (file["format"] !== "eitr-vocabulary" || file["version"] !== 1)
+    throw new BadInput("The vocabulary is not of format eitr-vocabulary, version 1.");
+  const words = readWords(file["words"]);
+  const idf = readIdf(file["idf"], words.length);
+  const forms = asObject(file["forms"], "The forms of the vocabulary");
+  refuseFractions(octets);
+  return { words, idf, places: readPlaces(words, forms) };
+}
+
+function readWords(value: unknown): readonly string[] {
+  if (!isArrayOf(value, isString)) throw new BadInput("The words of the vocabulary must be a list of strings.");
+  if (value.length < 1 || value.length > MAX_WORDS) throw new BadInput(`A vocabulary has 1 to ${MAX_WORDS} words.`);
+  value.forEach(mustBeToken);
+  return value;
+}
+
+function readIdf(value: unknown, length: number): Float64Array {
+  if (!isArrayOf(value, isNumber)) throw new BadInput("The idf of the vocabulary must be a list of numbers.");
+  if (value.length !== length)
+    throw new BadInput(`A vocabulary of ${length} words needs as many idf, not ${value.length}.`);
+  if (!value.every((idf) => idf > 0 && idf <= MAX_IDF))
+    throw new BadInput(`Every idf must be above 0 and at most ${MAX_IDF}.`);
+  return Float64Array.from(value);
+}
+
+function readPlaces(words: readonly string[], forms: JsonObject): ReadonlyMap<string, number> {
+  const places = new Map(words.map((word, place) => [word, place]));
+  if (places.size !== words.length) throw new BadInput("A word occurs twice in the vocabulary.");
+  const entries = Object.entries(forms);
+  if (entries.length > MAX_FORMS) throw new BadInput(`A vocabulary has at most ${MAX_FORMS} forms.`);
+  for (const [form, place] of entries) {
+    if (!isNumber(place) || !Number.isInteger(place) || place < 0 || place >= words.length)
+      throw new BadInput(`The form ${shown(form)} of the vocabulary counts as no word of it.`);
+    // The names of an object differ, so a place that is taken is a word's.
+    if (places.has(form)) throw new BadInput(`${shown(form)} in the vocabulary is both a word and a form.`);
+    mustBeToken(form);
+    places.set(form, place);
+  }
+  return places;
+}
+
+function mustBeToken(word: string): void {
+  const found = tokens(word);
+  if (found.length !== 1 || found[0] !== word) throw new BadInput(`${shown(word)} in the vocabulary is not a token.`);
+}
+
+/**
+ * Refuse `{"votes": 17.0}`, which JSON.parse cannot tell from 17 but other readers do. Without its strings, the one
+ * object within the file is that of the forms.
+ */
+function refuseFractions(octets: Uint8Array): void {
+  const bare = new TextDecoder().decode(octets).replace(/"(?:[^"\\]|\\.)*"/g, "");
+  const forms = bare.slice(bare.indexOf("{") + 1).match(/\{[^{}]*\}/g) ?? [];
+  if (forms.some((object) => /[.eE]/.test(object)))
+    throw new BadInput("The forms of the vocabulary must be whole numbers, written without a fraction.");
+}
+
+function shown(word: string): string {
+  return JSON.stringify(word.slice(0, 50));
+}

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { leadingWords } from "../src/core/words";
+import { readVocabulary } from "../src/core/vocabulary";
+import type { Network } from "../src/core/network";
+import { octets } from "./bytes";
+
+const vocabulary = readVocabulary(
+  octets(
+    JSON.stringify({
+      format: "eitr-vocabulary",
+      version: 1,
+      words: ["vote", "fever", "snow"],
+      idf: [1, 1, 1],
+      forms: { fevers: 1, feverish: 1 },
+    }),
+  ),
+);
+/** "vote" speaks for class 0, "fever" twice as loud for class 1, "snow" for none. */
+const network: Network = { layers: [3, 2], parameters: Float32Array.of(1, 0, 0, 2, 0, 0, 0, 0) };
+
+test("the word that spoke for a topic is named as the page spells it most often", () => {
+  const words = ["fever", "fevers", "snow", "fevers", "vote"];
+  expect(leadingWords(network, vocabulary, words, 1)).toEqual([{ word: "fevers", share: 1 }]);
+});
+
+test("of forms that are equally frequent the first is named", () => {
+  expect(leadingWords(network, vocabulary, ["feverish", "fever"], 1)[0]?.word).toBe("feverish");
+});
+
+test("a page without known words has no reasons", () => {
+  expect(leadingWords(network, vocabulary, ["rain"], 0)).toEqual([]);
+});
+
+test("at most as many as asked for are named, the loudest first", () => {
+  const both: Network = { layers: [3, 2], parameters: Float32Array.of(1, 0, 3, 0, 0, 0, 0, 0) };
+  expect(leadingWords(both, vocabulary, ["vote", "fever"], 0, 1)).toEqual([{ word: "fever", share: 0.75 }]);
+});

@@ -1,0 +1,84 @@
+// The extension's core does what Python asks of it, so that tests can compare.
+// Run: node parity.mjs TASK INPUT.json OUTPUT.json
+import { readFileSync, writeFileSync } from "node:fs";
+import { loadCore } from "./core.mjs";
+
+const core = await loadCore();
+const octets = (text) => new TextEncoder().encode(text);
+
+/** Parameters travel as base64 of float32, little-endian: JSON would take seconds. */
+const floats = (base64) => new Float32Array(new Uint8Array(Buffer.from(base64, "base64")).buffer);
+const base64 = (array) => Buffer.from(array.buffer, array.byteOffset, array.byteLength).toString("base64");
+
+function pagesOf({ starts, columns, values }, labels) {
+  return labels.map((label, row) => ({
+    vector: {
+      indices: Int32Array.from(columns.slice(starts[row], starts[row + 1])),
+      values: Float32Array.from(values.slice(starts[row], starts[row + 1])),
+    },
+    label,
+  }));
+}
+
+function finished(generator) {
+  for (;;) {
+    const { done, value } = generator.next();
+    if (done) return value;
+  }
+}
+
+const refused = (read) => {
+  try {
+    read();
+    return null;
+  } catch (error) {
+    if (!(error instanceof core.BadInput)) throw error;
+    return error.message;
+  }
+};
+
+const TASKS = {
+  tokens: ({ texts }) => texts.map(core.tokens),
+
+  vectors: ({ vocabulary, pages }) => {
+    const known = core.readVocabulary(octets(vocabulary));
+    return pages.map((page) => {
+      const { indices, values } = core.vector(core.tokens(core.content(core.readPage(page))), known);
+      return { indices: [...indices], values: [...values] };
+    });
+  },
+
+  draws: ({ pairs }) => pairs.map(([key, counter]) => core.draw(key, counter)),
+  keys: ({ paths }) => paths.map(([seed, ...path]) => core.keyOf(seed, ...path)),
+  permutations: ({ cases }) => cases.map(({ key, size, take }) => [...core.permutation(key, size, take)]),
+
+  pages: ({ vocabulary, layers, parameters, pages, topics }) => {
+    const known = core.readVocabulary(octets(vocabulary));
+    const network = core.readNetwork(new Uint8Array(Buffer.from(parameters, "base64")), layers);
+    return pages.map((page, row) => {
+      const words = core.tokens(core.content(core.readPage(page)));
+      const vector = core.vector(words, known);
+      return {
+        tokens: words,
+        indices: [...vector.indices],
+        values: [...vector.values],
+        probabilities: [...core.probabilities(network, vector)],
+        leading: core.leadingWords(network, known, words, topics[row]),
+      };
+    });
+  },
+
+  training: ({ layers, runs, rows, labels }) =>
+    runs.map(({ parameters, plan, seed }) => {
+      const network = { layers, parameters: floats(parameters) };
+      return base64(finished(core.training(network, pagesOf(rows, labels), core.readPlan(plan), seed)));
+    }),
+
+  refusals: ({ vocabularies }) =>
+    vocabularies.map((base64) => refused(() => core.readVocabulary(new Uint8Array(Buffer.from(base64, "base64"))))),
+
+  difference: ({ base, parameters }) => base64(core.difference16(floats(base), floats(parameters))),
+};
+
+const [task, input, output] = process.argv.slice(2);
+writeFileSync(output, JSON.stringify(TASKS[task](JSON.parse(readFileSync(input, "utf8")))));
