@@ -35,6 +35,9 @@ class ServerSettings(BaseSettings):
     proxies: str = Field(
         "127.0.0.1", description="Addresses of reverse proxies whose X-Forwarded-For and -Proto are believed."
     )
+    downloads: Path = Field(
+        Path("dist"), description="The folder with eitr-chrome.zip and eitr-firefox.zip, which /extension offers."
+    )
     worker: bool = Field(True, description="Whether `eitr serve` runs rounds, too; without, run `eitr worker`.")
 
     enrolment: Literal["open", "invitation"] = Field("open", description="Who may take part: anybody, or the invited.")

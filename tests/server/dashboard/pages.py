@@ -17,6 +17,7 @@ def paths(example: Example | None) -> dict[str, str]:
         "models": "/models",
         "invitations": "/invitations",
         "audit": "/audit",
+        "extension": "/extension",
     }
     if example is None:
         return {f"{name}-empty": path for name, path in lists.items() if name not in ("models", "audit")}

@@ -29,8 +29,9 @@ def served(folder: Path, *, empty: bool = False) -> Iterator[tuple[str, Example 
     example = None if empty else fill(database, Key.of(folder))
     make_operator(database)
     database.close()
+    offer_packages(folder)
     command = [sys.executable, "-m", "eitr", "serve", "--no-worker", "--folder", str(folder)]
-    settings = {"EITR_PORT": "0", **os.environ, "EITR_REQUESTS_PER_MINUTE": "100000"}
+    settings = {"EITR_PORT": "0", **os.environ, "EITR_REQUESTS_PER_MINUTE": "100000", "EITR_DOWNLOADS": str(folder)}
     log = folder / "serve.log"
     with log.open("wb") as stream:
         server = subprocess.Popen(command, env=settings, stdout=stream, stderr=stream)
@@ -39,6 +40,12 @@ def served(folder: Path, *, empty: bool = False) -> Iterator[tuple[str, Example 
     finally:
         server.terminate()
         server.wait()
+
+
+def offer_packages(folder: Path) -> None:
+    """Put files where the download page looks for them: it cares for their names alone."""
+    for browser in ("chrome", "firefox"):
+        (folder / f"eitr-{browser}.zip").write_bytes(b"PK, a package for " + browser.encode())
 
 
 def _address(server: "subprocess.Popen[bytes]", log: Path) -> str:

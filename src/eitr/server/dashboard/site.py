@@ -7,9 +7,19 @@ from starlette.staticfiles import StaticFiles
 
 from eitr.server.dashboard.attempts import Attempts
 from eitr.server.dashboard.errors import SignInNeeded, to_login
-from eitr.server.dashboard.routes import audit, entry, exports, invitations, models, overview, participants, rounds
+from eitr.server.dashboard.routes import (
+    audit,
+    entry,
+    exports,
+    extension,
+    invitations,
+    models,
+    overview,
+    participants,
+    rounds,
+)
 
-PARTS = (entry, overview, rounds, participants, models, invitations, audit, exports)
+PARTS = (entry, overview, rounds, participants, models, invitations, audit, exports, extension)
 STATIC = Path(__file__).parent / "static"
 
 

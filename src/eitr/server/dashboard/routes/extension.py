@@ -1,0 +1,54 @@
+"""The page where people get the browser extension: the one page of the server that everybody may see."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from fastapi import APIRouter
+from starlette.responses import FileResponse, Response
+
+from eitr.server.api.authentication import Asked
+from eitr.server.dashboard.rendering import page
+from eitr.server.problems import Problem
+
+router = APIRouter()
+BROWSERS = {"chrome": "Chrome, Chromium, Edge, Brave", "firefox": "Firefox"}
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One file to download."""
+
+    name: str
+    browsers: str
+    megabytes: float
+    sha256: str
+
+
+@router.get("/extension")
+def downloads(server: Asked) -> Response:
+    """Show what there is, with hashes to compare."""
+    found = [_package(server.settings.downloads / _file(name), browsers) for name, browsers in BROWSERS.items()]
+    return page("extension.html", packages=[package for package in found if package is not None])
+
+
+@router.get("/extension/{file}")
+def download(file: str, server: Asked) -> Response:
+    """Hand out a package. Only the two names are known: nothing of what is asked for becomes part of a path."""
+    known = next((name for name in map(_file, BROWSERS) if name == file), None)
+    path = server.settings.downloads / known if known else None
+    if path is None or not path.is_file():
+        raise Problem("not-found", "There is no such package here.")
+    return FileResponse(path, media_type="application/zip", filename=known)
+
+
+def _file(browser: str) -> str:
+    return f"eitr-{browser}.zip"
+
+
+def _package(path: Path, browsers: str) -> Package | None:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    return Package(path.name, browsers, len(content) / 1e6, hashlib.sha256(content).hexdigest())
