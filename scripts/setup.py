@@ -1,4 +1,4 @@
-"""Set the project up: `.venv` with Python packages; to develop it also `node_modules` with JavaScript ones.
+"""Set the project up: `.venv` with Python packages; to develop it also `node_modules` and browsers.
 
 `python3 scripts/setup.py` installs what the server needs, `python3 scripts/setup.py --dev` everything that tests and
 the lab need, torch included. Run again, it does nothing unless something changed. Needs nothing but Python itself.
@@ -18,7 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts" if os.name == "nt" else "bin") / "python"
 OLDEST_PYTHON = (3, 11)
-OLDEST_NODE = 20
+OLDEST_NODE = (20, 19)
+BROWSERS = {"chromium": "chromium", "firefox-esr": "firefox-esr"}
+"""What the tests of the extension and of the dashboard drive, by command, and Debian's package of it."""
 TORCH = "torch==2.13.0"
 """Installed by itself and first: asked for by another package, its newest CUDA build may come instead."""
 
@@ -31,7 +33,7 @@ def main() -> None:
     check_python()
     if dev:
         check_node()
-    done = [install_python(dev), dev and install_node()]
+    done = [install_python(dev), dev and install_node(), dev and install_browsers()]
     if any(done):
         say(f"set up in {time.monotonic() - start:.0f} s")
 
@@ -40,7 +42,7 @@ def check_python() -> None:
     """Say plainly if Python is too old."""
     if sys.version_info < OLDEST_PYTHON:
         stop(
-            f"Python {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed, this is {sys.version.split()[0]}.",
+            f"Python {written(OLDEST_PYTHON)} or newer is needed, this is {sys.version.split()[0]}.",
             "Install a newer one and run: make PYTHON=python3.12 ...",
         )
 
@@ -50,12 +52,12 @@ def check_node() -> None:
     node = shutil.which("node")
     if node is None or shutil.which("npm") is None:
         stop(
-            f"Node.js {OLDEST_NODE} or newer with npm is needed and not on the PATH.",
+            f"Node.js {written(OLDEST_NODE)} or newer with npm is needed and not on the PATH.",
             "Debian: apt-get install nodejs npm; macOS: brew install node; else see the Node.js web site.",
         )
     version = subprocess.run([str(node), "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    if int(version.lstrip("v").split(".")[0]) < OLDEST_NODE:
-        stop(f"Node.js {OLDEST_NODE} or newer is needed, this is {version}.", "Install a newer one.")
+    if tuple(int(part) for part in version.lstrip("v").split(".")[:2]) < OLDEST_NODE:
+        stop(f"Node.js {written(OLDEST_NODE)} or newer is needed, this is {version}.", "Install a newer one.")
 
 
 def install_python(dev: bool) -> bool:
@@ -93,6 +95,31 @@ def install_node() -> bool:
     folder.mkdir(exist_ok=True)
     stamp(folder, True, "package-lock.json")
     return True
+
+
+def install_browsers() -> bool:
+    """Get the browsers that tests need, where that is allowed; elsewhere say how, and let those tests be skipped."""
+    missing = [package for command, package in BROWSERS.items() if shutil.which(command) is None]
+    if not missing:
+        return False
+    apt = shutil.which("apt-get")
+    if apt is None or os.name == "nt" or os.geteuid() != 0:
+        say(
+            f"no {' and no '.join(missing)}: tests in browsers are skipped; Debian: apt-get install {' '.join(missing)}"
+        )
+        return False
+    say(f"installing {' and '.join(missing)}, for tests")
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    install = [apt, "install", "--yes", "--quiet", "--no-install-recommends", *missing]
+    for command in ([apt, "update", "--quiet"], install):
+        if subprocess.run(command, env=quiet, stdout=subprocess.DEVNULL, check=False).returncode != 0:
+            say(f"failed: {' '.join(command)}; tests in browsers are skipped")
+            return False
+    return True
+
+
+def written(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
 
 
 def up_to_date(folder: Path, dev: bool, source: str) -> bool:

@@ -1,0 +1,217 @@
+/** What the worker answers to pages of ours: one function a question. What they say is checked all the same. */
+
+import { BadInput } from "../core/bad_input";
+import { NON_SENSITIVE, TOPICS } from "../core/taxonomy";
+import { readList, siteOf } from "../core/trackers";
+import { Problem, type Calls, type Kind, type OptionsView, type PopupView } from "../messages";
+import { readServer, type Settings } from "../settings";
+import { changeSettings, settings } from "./choices";
+import { consider } from "./consider";
+import {
+  changedDocument,
+  currentDocument,
+  documentsLoaded,
+  moved,
+  saveDocuments,
+  savedWords,
+  shownDocument,
+  type SeenDocument,
+} from "./documents";
+import { eraseEverything } from "./erase";
+import { exportedData } from "./export";
+import { showAllFaces, shownTopic } from "./face";
+import { knownHosts } from "./hosts";
+import { labelPage } from "./labels";
+import { learn, learningView } from "./learning/learning";
+import { sentUpdates } from "./learning/outbox";
+import { model } from "./model";
+import { addHostList, hostLists, hostOf, knowledge, partiesOf, removeHostList } from "./parties";
+import { applySettings } from "./settled";
+import { continueTo, forget, warningView } from "./warnings";
+
+type Wish = Record<string, unknown>;
+type Answers = { [K in Kind]: (wish: Wish) => Promise<Calls[K][1]> };
+
+const LONGEST_NAME = 100;
+
+export const ANSWERS: Answers = {
+  async popup(wish) {
+    await documentsLoaded();
+    return popupView(typeof wish["tab"] === "number" ? currentDocument(wish["tab"]) : undefined);
+  },
+
+  async label(wish) {
+    const seen = await openDocument(wish);
+    const label = wish["label"];
+    if (typeof label !== "number" || !Number.isInteger(label) || TOPICS[label] === undefined)
+      throw new Problem("problem_failed");
+    const words = await savedWords(seen);
+    if (words === undefined) throw new Problem("problem_page_gone");
+    await labelPage(seen.url, label, words, label === seen.verdict?.topic);
+    seen.label = label;
+    changedDocument(seen);
+    await saveDocuments();
+    if (label === NON_SENSITIVE) await forget((host) => host === hostOf(seen.url));
+    await consider(seen);
+    return popupView(seen);
+  },
+
+  async site(wish) {
+    const seen = await openDocument(wish);
+    const site = siteOf(hostOf(seen.url));
+    const others = (await settings()).offSites.filter((other) => other !== site);
+    const on = wish["on"] === true;
+    await changeAndApply({ offSites: on ? others : [...others, site] });
+    if (!on) {
+      moved(seen, seen.url);
+      await forget((host) => siteOf(host) === site);
+    }
+    await consider(seen);
+    return popupView(seen);
+  },
+
+  options: () => optionsView(),
+
+  async change(wish) {
+    const change = (wish["settings"] ?? {}) as Partial<Settings>;
+    if (typeof change.server === "string" && change.server !== "") change.server = server(change.server);
+    await changeAndApply(change);
+    return optionsView();
+  },
+
+  async "import-list"(wish) {
+    const name = String(wish["name"]).slice(0, LONGEST_NAME);
+    let hosts: string[];
+    try {
+      hosts = readList(String(wish["text"]));
+    } catch (error) {
+      throw error instanceof BadInput ? new Problem("problem_list_size") : error;
+    }
+    if (hosts.length === 0) throw new Problem("problem_list_empty");
+    await addHostList({ name, hosts });
+    await showAllFaces();
+    return optionsView();
+  },
+
+  async "remove-list"(wish) {
+    await removeHostList(String(wish["name"]));
+    await showAllFaces();
+    return optionsView();
+  },
+
+  async "forget-hosts"() {
+    await forget(() => true);
+    return optionsView();
+  },
+
+  async learn() {
+    await learn(true);
+    return optionsView();
+  },
+
+  async erase(wish) {
+    await eraseEverything(wish["server"] === true);
+    return { erased: true };
+  },
+
+  async export() {
+    return { data: await exportedData() };
+  },
+
+  async consent(wish) {
+    const contributing = wish["contributing"] === true;
+    const address = typeof wish["server"] === "string" ? wish["server"].trim() : "";
+    if (contributing && address === "") throw new Problem("problem_no_address");
+    const changed = await changeAndApply({
+      asked: Date.now(),
+      classifying: wish["classifying"] === true,
+      contributing,
+      studies: wish["studies"] === true,
+      ...(contributing ? { server: server(address), invitation: String(wish["invitation"] ?? "") } : {}),
+    });
+    return { settings: changed };
+  },
+
+  async sent() {
+    return { sent: await sentUpdates() };
+  },
+
+  async warning(wish) {
+    return { view: await warningView(String(wish["target"])) };
+  },
+
+  async continue(wish) {
+    const view = await warningView(String(wish["target"]));
+    if (view === null) throw new Problem("problem_failed");
+    await continueTo(view.target);
+    return { target: view.target };
+  },
+
+  async never(wish) {
+    const view = await warningView(String(wish["target"]));
+    if (view === null) throw new Problem("problem_failed");
+    const site = siteOf(view.host);
+    await changeAndApply({ unwarnedSites: [...(await settings()).unwarnedSites, site] });
+    await forget((host) => siteOf(host) === site);
+    return { target: view.target };
+  },
+};
+
+async function changeAndApply(change: Partial<Settings>): Promise<Settings> {
+  const before = await settings();
+  const after = await changeSettings(change);
+  await applySettings(before, after);
+  return after;
+}
+
+function server(text: string): string {
+  try {
+    return readServer(text);
+  } catch (error) {
+    throw error instanceof BadInput ? new Problem(error.message) : error;
+  }
+}
+
+async function openDocument(wish: Wish): Promise<SeenDocument> {
+  await documentsLoaded();
+  const seen = shownDocument(String(wish["document"]));
+  if (seen === undefined) throw new Problem("problem_page_gone");
+  return seen;
+}
+
+async function popupView(seen: SeenDocument | undefined): Promise<PopupView> {
+  const choices = await settings();
+  const host = hostOf(seen?.url ?? "");
+  const site = host === "" ? "" : siteOf(host);
+  const empty: PopupView = {
+    state: choices.classifying ? "not-a-page" : "no-consent",
+    document: seen?.id ?? "",
+    site,
+    host,
+    verdict: null,
+    label: null,
+    shown: null,
+    threshold: choices.threshold,
+    trackers: [],
+    others: [],
+    remembered: false,
+  };
+  if (!choices.classifying || seen === undefined || host === "") return empty;
+  if (choices.offSites.includes(site)) return { ...empty, state: "off" };
+  const parties = partiesOf(seen, await knowledge());
+  const remembered = choices.warnings && (await knownHosts()).has(host);
+  const { verdict, label } = seen;
+  const shown = shownTopic(seen, choices);
+  return { ...empty, state: seen.judged ? "ready" : "waiting", verdict, label, shown, ...parties, remembered };
+}
+
+async function optionsView(): Promise<OptionsView> {
+  const [{ version, server: from, vocabulary }, lists] = await Promise.all([model(), hostLists()]);
+  return {
+    settings: await settings(),
+    model: { version, server: from, words: vocabulary.words.length },
+    learning: await learningView(),
+    lists: lists.map(({ name, hosts }) => ({ name, entries: hosts.length })),
+    rememberedHosts: (await knownHosts()).size,
+  };
+}

@@ -1,0 +1,207 @@
+/**
+ * What is known of the documents that are open in tabs: address, verdict, and which hosts were asked for anything.
+ *
+ * Held in memory and written to `storage.session`, which outlives the worker but not the browser, and which neither web
+ * pages nor content scripts can read. Everything hangs on the document, not on the tab: the first requests of a
+ * document are seen before it is committed, and a document that comes back from the back/forward cache is still the one
+ * it was. Firefox has no ids of documents; there the tab and the address stand for it.
+ */
+
+import { browser } from "../browser";
+import type { Verdict } from "../messages";
+import { pageAddress } from "./address";
+import type { WordCount } from "./judge";
+
+export interface SeenDocument {
+  id: string;
+  tab: number;
+  /** The page's address (`pageAddress`). */
+  url: string;
+  /** Whether the page was judged since its address last changed. */
+  judged: boolean;
+  verdict: Verdict | null;
+  /** The class the person chose for this address. */
+  label: number | null;
+  /** Hosts of all requests, in order of appearance. */
+  hosts: string[];
+  time: number;
+}
+
+const MOST_HOSTS = 500;
+const MOST_DOCUMENTS = 300;
+const MOST_DOCUMENTS_A_TAB = 8;
+const MOST_EARLY = 50;
+const WRITE_AFTER_MS = 50;
+
+const documents = new Map<string, SeenDocument>();
+const tabs = new Map<number, string>();
+/** From a document in a frame to the document of its tab. */
+const frames = new Map<string, string>();
+/** Hosts asked by documents that are not committed yet. */
+const early = new Map<string, Set<string>>();
+
+const changed = new Set<string>();
+let writing: ReturnType<typeof setTimeout> | null = null;
+let loading: Promise<void> | null = null;
+
+/** Wait until what an earlier worker knew is known again. */
+export function documentsLoaded(): Promise<void> {
+  loading ??= browser.storage.session.get(null).then((stored) => {
+    for (const [key, value] of Object.entries(stored)) {
+      if (key.startsWith("document:")) documents.set(key.slice(9), value as SeenDocument);
+      if (key.startsWith("tab:")) tabs.set(Number(key.slice(4)), value as string);
+    }
+  });
+  return loading;
+}
+
+export function currentDocument(tab: number): SeenDocument | undefined {
+  return documents.get(tabs.get(tab) ?? "");
+}
+
+/** A document by its id, if it is the one its tab shows. */
+export function shownDocument(id: string): SeenDocument | undefined {
+  const found = documents.get(id);
+  return found !== undefined && tabs.get(found.tab) === id ? found : undefined;
+}
+
+export function openTabs(): number[] {
+  return [...tabs.keys()];
+}
+
+/** A tab shows a new document, or an old one again. */
+export function committed(tab: number, documentId: string | undefined, address: string, back: boolean): SeenDocument {
+  const url = pageAddress(address);
+  const id = documentId ?? `${tab}|${url}`;
+  const known = documents.get(id);
+  // Without ids a reload looks like the old document; only what comes back from history may be it.
+  const same = known !== undefined && (documentId !== undefined || back);
+  const found = same ? known : { id, tab, url, judged: false, verdict: null, label: null, hosts: [], time: 0 };
+  if (found.url !== url) moved(found, url);
+  found.tab = tab;
+  found.time = Date.now();
+  documents.set(id, found);
+  tabs.set(tab, id);
+  void browser.storage.session.set({ [`tab:${tab}`]: id });
+  for (const host of early.get(id) ?? []) addHost(found, host);
+  early.delete(id);
+  evict(tab);
+  changedDocument(found);
+  return found;
+}
+
+/** A frame shows a new document: what it asks for counts for the document of its tab. */
+export function frameCommitted(documentId: string | undefined, parentDocumentId: string | undefined): void {
+  if (documentId === undefined || parentDocumentId === undefined) return;
+  const top = topOf(parentDocumentId);
+  if (top === undefined) return;
+  frames.set(documentId, top.id);
+  for (const host of early.get(documentId) ?? []) addHost(top, host);
+  early.delete(documentId);
+}
+
+export interface Requested {
+  tabId: number;
+  frameId: number;
+  documentId?: string;
+  parentDocumentId?: string;
+  documentLifecycle?: string;
+}
+
+/** Note that a host was asked for something; return the document if it is known and the host new to it. */
+export function requested(request: Requested, host: string): SeenDocument | undefined {
+  const { documentId, parentDocumentId } = request;
+  const own = documentId ?? parentDocumentId;
+  let found = own === undefined ? currentDocument(request.tabId) : (topOf(own) ?? topOf(parentDocumentId ?? ""));
+  if (found === undefined && request.frameId > 0 && request.documentLifecycle === "active")
+    found = currentDocument(request.tabId);
+  if (found !== undefined) {
+    if (documentId !== undefined && documentId !== found.id) frames.set(documentId, found.id);
+    return addHost(found, host) ? found : undefined;
+  }
+  if (own !== undefined) {
+    const hosts = early.get(own) ?? new Set();
+    if (hosts.size < MOST_HOSTS) hosts.add(host);
+    early.set(own, hosts);
+    for (const oldest of early.keys()) if (early.size > MOST_EARLY) early.delete(oldest);
+  }
+  return undefined;
+}
+
+/** The address changed within the document. What was said of the old address no longer holds. */
+export function moved(found: SeenDocument, address: string): void {
+  found.url = pageAddress(address);
+  found.judged = false;
+  found.verdict = null;
+  found.label = null;
+  changedDocument(found);
+}
+
+export function changedDocument(found: SeenDocument): void {
+  changed.add(found.id);
+  writing ??= setTimeout(() => void saveDocuments(), WRITE_AFTER_MS);
+}
+
+/** Write what has changed, now. */
+export async function saveDocuments(): Promise<void> {
+  if (writing !== null) clearTimeout(writing);
+  writing = null;
+  const values: Record<string, SeenDocument> = {};
+  for (const id of changed) {
+    const found = documents.get(id);
+    if (found !== undefined) values[`document:${id}`] = found;
+  }
+  changed.clear();
+  await browser.storage.session.set(values);
+}
+
+/** The words of a document, kept beside it for the case that the person corrects its class. */
+export async function saveWords(found: SeenDocument, words: WordCount[]): Promise<void> {
+  await browser.storage.session.set({ [`words:${found.id}`]: words });
+}
+
+export async function savedWords(found: SeenDocument): Promise<WordCount[] | undefined> {
+  const key = `words:${found.id}`;
+  return (await browser.storage.session.get(key))[key] as WordCount[] | undefined;
+}
+
+export function tabRemoved(tab: number): void {
+  tabs.delete(tab);
+  for (const found of documents.values()) if (found.tab === tab) drop(found);
+  void browser.storage.session.remove(`tab:${tab}`);
+}
+
+/** Forget everything: the person took back their consent, or deletes everything. */
+export async function forgetDocuments(): Promise<void> {
+  if (writing !== null) clearTimeout(writing);
+  writing = null;
+  for (const map of [documents, tabs, frames, early]) map.clear();
+  changed.clear();
+  await browser.storage.session.clear();
+}
+
+function topOf(documentId: string): SeenDocument | undefined {
+  return documents.get(documentId) ?? documents.get(frames.get(documentId) ?? "");
+}
+
+function addHost(found: SeenDocument, host: string): boolean {
+  if (found.hosts.length >= MOST_HOSTS || found.hosts.includes(host)) return false;
+  found.hosts.push(host);
+  changedDocument(found);
+  return true;
+}
+
+function evict(tab: number): void {
+  const shown = new Set(tabs.values());
+  const byAge = [...documents.values()].filter((one) => !shown.has(one.id)).sort((one, other) => one.time - other.time);
+  const ofTab = byAge.filter((one) => one.tab === tab);
+  for (const old of ofTab.slice(0, Math.max(0, ofTab.length - MOST_DOCUMENTS_A_TAB))) drop(old);
+  for (const old of byAge) if (documents.size > MOST_DOCUMENTS) drop(old);
+}
+
+function drop(found: SeenDocument): void {
+  documents.delete(found.id);
+  changed.delete(found.id);
+  for (const [frame, top] of frames) if (top === found.id) frames.delete(frame);
+  void browser.storage.session.remove([`document:${found.id}`, `words:${found.id}`]);
+}

@@ -1,0 +1,37 @@
+/**
+ * Everything that is kept about the person, here and at the server, for them to take away. The secret stays where it
+ * is.
+ */
+
+import { settings } from "./choices";
+import { knownHosts } from "./hosts";
+import { labelledPages } from "./labels";
+import { sentUpdates } from "./learning/outbox";
+import { exportAt, participants, type Participant } from "./learning/participant";
+import { model } from "./model";
+import { hostLists } from "./parties";
+
+export async function exportedData(): Promise<object> {
+  const choices = await settings();
+  const known = await participants();
+  const { version, server } = await model();
+  return {
+    format: "eitr-export",
+    version: 1,
+    created: new Date().toISOString(),
+    settings: choices,
+    model: { version, server },
+    labelled_pages: await labelledPages(),
+    sensitive_hosts: [...(await knownHosts()).values()],
+    lists: await hostLists(),
+    sent: await sentUpdates(),
+    servers: await Promise.all(known.map((one) => told(one, choices.contributing))),
+  };
+}
+
+/** What a server keeps about us, asked only of those who still contribute; it may be out of reach. */
+async function told(participant: Participant, contributing: boolean): Promise<object> {
+  const { server, id } = participant;
+  const keeps = contributing ? await exportAt(participant).catch((error: unknown) => String(error)) : null;
+  return { server, participant: id, keeps };
+}

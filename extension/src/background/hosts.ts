@@ -1,0 +1,69 @@
+/** Hosts on which a sensitive page with trackers was seen: the person is asked before the next visit. */
+
+import { read, write } from "./database";
+
+export interface KnownHost {
+  host: string;
+  topic: number;
+  companies: string[];
+  time: number;
+  /** The number of the browser's rule for this host. */
+  rule: number;
+}
+
+const MOST_COMPANIES = 20;
+
+let held: Promise<Map<string, KnownHost>> | null = null;
+
+export function knownHosts(): Promise<Map<string, KnownHost>> {
+  held ??= read<KnownHost[]>("hosts", (store) => store.getAll()).then(
+    (hosts) => new Map(hosts.map((known) => [known.host, known])),
+    (error: unknown) => {
+      held = null;
+      throw error;
+    },
+  );
+  return held;
+}
+
+/** Note a host and return what has to be forgotten for it, so that there are never more than `most`. */
+export async function noteHost(host: string, topic: number, companies: string[], most: number): Promise<KnownHost[]> {
+  const hosts = await knownHosts();
+  const rule = hosts.get(host)?.rule ?? freeRule(hosts);
+  // Last in the map is latest seen.
+  hosts.delete(host);
+  const known = { host, topic, companies: companies.slice(0, MOST_COMPANIES), time: Date.now(), rule };
+  hosts.set(host, known);
+  const oldest = [...hosts.values()]
+    .sort((one, other) => one.time - other.time)
+    .slice(0, Math.max(0, hosts.size - most));
+  for (const old of oldest) hosts.delete(old.host);
+  await write(["hosts"], (of) => {
+    of("hosts").put(known);
+    for (const old of oldest) of("hosts").delete(old.host);
+  });
+  return oldest;
+}
+
+/** Forget hosts and return those that were known. */
+export async function forgetHosts(which: (host: string) => boolean): Promise<KnownHost[]> {
+  const hosts = await knownHosts();
+  const gone = [...hosts.values()].filter(({ host }) => which(host));
+  for (const { host } of gone) hosts.delete(host);
+  await write(["hosts"], (of) => {
+    for (const { host } of gone) of("hosts").delete(host);
+  });
+  return gone;
+}
+
+/** Forget what is held, after the database was deleted. */
+export function forgetHeldHosts(): void {
+  held = null;
+}
+
+function freeRule(hosts: Map<string, KnownHost>): number {
+  const taken = new Set([...hosts.values()].map(({ rule }) => rule));
+  let rule = 1;
+  while (taken.has(rule)) rule += 1;
+  return rule;
+}

@@ -1,0 +1,52 @@
+/** From a page to a verdict, and to the words that may be learned from later. */
+
+import { content, type Page } from "../core/content";
+import { probabilities } from "../core/network";
+import { NON_SENSITIVE } from "../core/taxonomy";
+import { tokens } from "../core/tokens";
+import { vector } from "../core/vector";
+import type { Vocabulary } from "../core/vocabulary";
+import { leadingWords } from "../core/words";
+import type { Verdict } from "../messages";
+import { model } from "./model";
+
+/** A word and how often the page says it. */
+export type WordCount = [word: string, count: number];
+
+export interface Judged {
+  /** Null where the page has no word that the model knows: there is nothing to judge by. */
+  verdict: Verdict | null;
+  words: WordCount[];
+}
+
+/** How many words are kept that the vocabulary does not know, for the day on which a later one does. */
+const MOST_UNKNOWN_WORDS = 500;
+
+export async function judge(page: Page): Promise<Judged> {
+  const { network, vocabulary, version } = await model();
+  const words = tokens(content(page));
+  const row = vector(words, vocabulary);
+  const kept = countedWords(words, vocabulary);
+  if (row.indices.length === 0) return { verdict: null, words: kept };
+  const chances = probabilities(network, row);
+  let topic = 0;
+  for (let other = 1; other < chances.length; other++) if (chances[other]! > chances[topic]!) topic = other;
+  const leading = topic === NON_SENSITIVE ? [] : leadingWords(network, vocabulary, words, topic);
+  return { verdict: { topic, confidence: chances[topic]!, words: leading, version }, words: kept };
+}
+
+/** Count a page's words: all that the vocabulary knows, and the most frequent of the others. */
+export function countedWords(words: readonly string[], vocabulary: Vocabulary): WordCount[] {
+  const counts = new Map<string, number>();
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  const known: WordCount[] = [];
+  const unknown: WordCount[] = [];
+  for (const entry of counts) (vocabulary.places.has(entry[0]) ? known : unknown).push(entry);
+  unknown.sort((one, other) => other[1] - one[1]);
+  return [...known, ...unknown.slice(0, MOST_UNKNOWN_WORDS)];
+}
+
+/** The words again, each as often as it was counted: what `vector` takes. */
+export function repeatedWords(counts: readonly WordCount[]): string[] {
+  return counts.flatMap(([word, count]) => new Array<string>(count).fill(word));
+}

@@ -1,0 +1,75 @@
+/**
+ * The pages that the person judged themselves: what the browser learns from. Of a page its words with their counts are
+ * kept, and a salted hash of its address, so that a second opinion on the same page replaces the first; neither the
+ * address nor the text.
+ */
+
+import { sha256 } from "../core/hash";
+import { read, readKept, write, writeKept } from "./database";
+import type { WordCount } from "./judge";
+
+export interface LabelledWords {
+  /** The salted hash of the address. */
+  page: string;
+  label: number;
+  words: WordCount[];
+  time: number;
+  /** Whether the person agreed with the model, rather than corrected it. */
+  agreed: boolean;
+}
+
+const MOST_PAGES = 1000;
+
+let salt: Promise<string> | null = null;
+
+export async function labelPage(url: string, label: number, words: WordCount[], agreed: boolean): Promise<void> {
+  const page = await keyOf(url);
+  const oldest = (await numberOfPages()) < MOST_PAGES ? [] : await pagesBeyond(page);
+  await write(["pages"], (of) => {
+    of("pages").put({ page, label, words, time: Date.now(), agreed } satisfies LabelledWords);
+    for (const old of oldest) of("pages").delete(old.page);
+  });
+}
+
+/** The oldest pages, without which this one has room. */
+async function pagesBeyond(page: string): Promise<LabelledWords[]> {
+  const others = (await labelledPages()).filter((other) => other.page !== page);
+  return others.sort((one, other) => other.time - one.time).slice(MOST_PAGES - 1);
+}
+
+/** The class the person chose for an address, if they did. */
+export async function labelOf(url: string): Promise<number | null> {
+  const key = await keyOf(url);
+  return (await read<LabelledWords | undefined>("pages", (store) => store.get(key)))?.label ?? null;
+}
+
+export function labelledPages(): Promise<LabelledWords[]> {
+  return read<LabelledWords[]>("pages", (store) => store.getAll());
+}
+
+export function numberOfPages(): Promise<number> {
+  return read<number>("pages", (store) => store.count());
+}
+
+/** Forget what is held, after the database was deleted. */
+export function forgetSalt(): void {
+  salt = null;
+}
+
+async function keyOf(url: string): Promise<string> {
+  salt ??= ownSalt().catch((error: unknown) => {
+    salt = null;
+    throw error;
+  });
+  return sha256(new TextEncoder().encode(`${await salt}\n${url}`));
+}
+
+async function ownSalt(): Promise<string> {
+  const known = await readKept<string>("salt");
+  if (known !== undefined) return known;
+  const fresh = Array.from(crypto.getRandomValues(new Uint8Array(16)), (octet) =>
+    octet.toString(16).padStart(2, "0"),
+  ).join("");
+  await writeKept("salt", fresh);
+  return fresh;
+}

@@ -1,0 +1,170 @@
+/**
+ * Taking part: enrol, fetch the model, train, send. Run by an alarm. Every step leaves what it did on the disk, so a
+ * worker that is killed goes on with the next alarm where it stopped; nothing is lost and nothing is sent twice.
+ */
+
+import { browser } from "../../browser";
+import { readRound, type Round } from "../../core/manifest";
+import type { LearningView } from "../../messages";
+import { settings } from "../choices";
+import { readKept, writeKept } from "../database";
+import { numberOfPages } from "../labels";
+import { model } from "../model";
+import { lookAtAllAgain } from "../navigation";
+import {
+  dropUpdate,
+  isDone,
+  noteSent,
+  putInOutbox,
+  sendUpdate,
+  sentUpdates,
+  waitingUpdate,
+  type Update,
+} from "./outbox";
+import { enrolled, forgetParticipant, participantAt, type Participant } from "./participant";
+import { refreshModel } from "./refresh";
+import { json, Refused, request, TryLater } from "./server";
+import { trainedUpdate } from "./train";
+
+const ALARM = "learn";
+const EVERY_MINUTES = 15;
+const FIRST_WAIT_MS = 60_000;
+const LONGEST_WAIT_MS = 6 * 3600_000;
+const AWAKE_MS = 20_000;
+const STATE = "learning";
+
+/** How it went the last time: `last` is the key of a sentence. */
+interface State {
+  last: string;
+  time: number;
+  failures: number;
+  notBefore: number;
+}
+
+const NEW: State = { last: "", time: 0, failures: 0, notBefore: 0 };
+
+let running: Promise<void> | null = null;
+
+export function listenToAlarms(): void {
+  browser.alarms.onAlarm.addListener((alarm) => {
+    if (alarm.name === ALARM) void learn(false);
+  });
+}
+
+/** The alarm rings only for those who contribute. */
+export async function syncAlarm(): Promise<void> {
+  const { contributing, server } = await settings();
+  const present = await browser.alarms.get(ALARM);
+  if (!contributing || server === "") await browser.alarms.clear(ALARM);
+  else if (present === undefined)
+    await browser.alarms.create(ALARM, { delayInMinutes: 1, periodInMinutes: EVERY_MINUTES });
+}
+
+/** Do what there is to do. `now`: the person asked for it, so an earlier failure is no reason to wait. */
+export function learn(now: boolean): Promise<void> {
+  running ??= run(now).finally(() => {
+    running = null;
+  });
+  return running;
+}
+
+/** Another server has nothing to do with what went wrong at the last. */
+export async function forgetFailures(): Promise<void> {
+  await writeKept(STATE, NEW);
+}
+
+export async function learningView(): Promise<LearningView> {
+  const [{ last, time }, { server }, alarm] = await Promise.all([state(), settings(), browser.alarms.get(ALARM)]);
+  return {
+    pages: await numberOfPages(),
+    enrolled: (await participantAt(server)) !== undefined,
+    sent: (await sentUpdates()).length,
+    last,
+    lastTime: time,
+    nextTime: alarm?.scheduledTime ?? 0,
+  };
+}
+
+async function run(now: boolean): Promise<void> {
+  const { contributing, server, invitation } = await settings();
+  if (!contributing || server === "") return;
+  const before = await state();
+  if (!now && Date.now() < before.notBefore) return;
+  // A worker without events is stopped after half a minute; asking for anything counts as one.
+  const awake = setInterval(() => void browser.runtime.getPlatformInfo(), AWAKE_MS);
+  try {
+    const last = await takePart(server, invitation);
+    await writeKept(STATE, { last, time: Date.now(), failures: 0, notBefore: 0 } satisfies State);
+  } catch (error) {
+    console.warn("Learning failed; the next alarm tries again.", error);
+    const failures = before.failures + 1;
+    const asked = error instanceof TryLater || error instanceof Refused ? error.seconds * 1000 : 0;
+    // Not all at the same moment, when a server comes back.
+    const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2);
+    const notBefore = Date.now() + Math.max(wait, asked);
+    await writeKept(STATE, { last: sentenceOf(error), time: Date.now(), failures, notBefore } satisfies State);
+  } finally {
+    clearInterval(awake);
+  }
+}
+
+/** One turn; returns the key of the sentence that says how it went. */
+async function takePart(server: string, invitation: string): Promise<string> {
+  const participant = await enrolled(server, invitation);
+  const waiting = await waitingUpdate();
+  if (waiting !== undefined && waiting.server !== server) await dropUpdate(waiting, false);
+  else if (waiting !== undefined) return send(waiting, participant);
+  if (await refreshModel(server)) await lookAtAllAgain();
+  const round = await openRound(server);
+  if (round === undefined || Date.parse(round.deadline) < Date.now()) return "learning_no_round";
+  if (await isDone(server, round.id)) return "learning_already_sent";
+  const current = await model();
+  // The server's hash vouches only for the model it announced.
+  if (current.server !== server || current.version !== round.base) return "learning_other_model";
+  const update = await trainedUpdate(server, round, current);
+  if (update === undefined) return "learning_few_pages";
+  if (!(await stillContributing(server))) return "";
+  await putInOutbox(update);
+  return send(update, participant);
+}
+
+async function send(update: Update, participant: Participant): Promise<string> {
+  try {
+    await sendUpdate(update, participant);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    if (error.status === 401) await forgetParticipant(participant);
+    // Whatever else the server has against it, the same octets will not please it later.
+    else await dropUpdate(update, true);
+    throw error;
+  }
+  await noteSent(update);
+  return "learning_sent";
+}
+
+async function openRound(server: string): Promise<Round | undefined> {
+  try {
+    return readRound(json(await request(server, "/api/v1/rounds/current")));
+  } catch (error) {
+    if (error instanceof Refused && error.slug === "no-round") return undefined;
+    throw error;
+  }
+}
+
+/** Training takes a while, in which the person may have changed their mind. */
+async function stillContributing(server: string): Promise<boolean> {
+  const choices = await settings();
+  return choices.contributing && choices.server === server;
+}
+
+function sentenceOf(error: unknown): string {
+  if (error instanceof TryLater) return "learning_unreachable";
+  if (error instanceof Refused && error.slug === "invitation-needed") return "learning_invitation_needed";
+  if (error instanceof Refused && error.slug === "round-closed") return "learning_round_closed";
+  if (error instanceof Refused) return "learning_refused";
+  return "learning_not_understood";
+}
+
+async function state(): Promise<State> {
+  return (await readKept<State>(STATE)) ?? NEW;
+}

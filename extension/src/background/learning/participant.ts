@@ -1,0 +1,67 @@
+/** Who we are to the server: a random id and a secret, told once at enrolment. */
+
+import { asObject, isString, member } from "../../core/json";
+import { readKept, writeKept } from "../database";
+import { json, request } from "./server";
+
+export interface Participant {
+  server: string;
+  id: string;
+  secret: string;
+}
+
+const KEY = "participants";
+
+/** Who we are to every server we ever enrolled with: what it keeps can only be deleted with the secret. */
+export async function participants(): Promise<Participant[]> {
+  return (await readKept<Participant[]>(KEY)) ?? [];
+}
+
+/** Who we are to this server, if we enrolled. */
+export async function participantAt(server: string): Promise<Participant | undefined> {
+  return (await participants()).find((one) => one.server === server);
+}
+
+/**
+ * Enrol, unless that was done before. Killed between answer and disk, the next one enrols again and the first stays
+ * unused.
+ */
+export async function enrolled(server: string, invitation: string): Promise<Participant> {
+  const known = await participantAt(server);
+  if (known !== undefined) return known;
+  const answer = await request(server, "/api/v1/participants", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(invitation === "" ? {} : { invitation }),
+  });
+  const told = asObject(json(answer), "The server's answer");
+  const [id, secret] = [member(told, "id"), member(told, "secret")];
+  if (!isString(id) || !/^[0-9a-f]{32}$/.test(id) || !isString(secret) || !/^[\w.~+/=-]{1,500}$/.test(secret)) {
+    throw new Error("the server's answer to enrolment is not understood");
+  }
+  const fresh = { server, id, secret };
+  await writeKept(KEY, [...(await participants()), fresh]);
+  return fresh;
+}
+
+/** The server no longer knows us. */
+export async function forgetParticipant({ server }: Participant): Promise<void> {
+  const others = (await participants()).filter((one) => one.server !== server);
+  await writeKept(KEY, others);
+}
+
+export function authorization({ id, secret }: Participant): Record<string, string> {
+  return { Authorization: `Bearer ${id}.${secret}` };
+}
+
+/** Have everything about us deleted there. */
+export async function eraseAt(participant: Participant): Promise<void> {
+  await request(participant.server, "/api/v1/me", { method: "DELETE", headers: authorization(participant) });
+}
+
+/** Everything the server keeps about us. */
+export async function exportAt(participant: Participant): Promise<unknown> {
+  return json(
+    await request(participant.server, "/api/v1/me/export", { headers: authorization(participant), most: 16 << 20 }),
+  );
+}

@@ -1,0 +1,23 @@
+/** Which hosts a page asks for anything. Observed only; nothing is held up or changed. */
+
+import { browser } from "../browser";
+import { settings } from "./choices";
+import { considerSoon } from "./consider";
+import { documentsLoaded, requested, type Requested } from "./documents";
+
+export function listenToRequests(): void {
+  browser.webRequest.onBeforeRequest.addListener(
+    (details) => {
+      if (details.tabId >= 0 && details.type !== "main_frame") void note(details as Requested, details.url);
+      return undefined;
+    },
+    { urls: ["http://*/*", "https://*/*", "ws://*/*", "wss://*/*"] },
+  );
+}
+
+async function note(request: Requested, url: string): Promise<void> {
+  if (!(await settings()).classifying) return;
+  await documentsLoaded();
+  const seen = requested(request, new URL(url).hostname);
+  if (seen !== undefined) considerSoon(seen);
+}

@@ -1,0 +1,117 @@
+/**
+ * The warning before the next visit: rules by which the browser itself leads a navigation to our page instead of the
+ * host, before any request leaves, also while the worker sleeps.
+ *
+ * A *visit* lasts as long as any tab shows the host: the host that was just found may be read on. Continue holds until
+ * the browser is closed.
+ */
+
+import { browser } from "../browser";
+import { siteOf } from "../core/trackers";
+import type { WarningView } from "../messages";
+import { settings } from "./choices";
+import { currentDocument, openTabs } from "./documents";
+import { forgetHosts, knownHosts, noteHost, type KnownHost } from "./hosts";
+import { hostOf } from "./parties";
+
+/** The browser takes 1000 rules with regular expressions. */
+const MOST_HOSTS = 900;
+const CONTINUED = "continued";
+
+/** A sensitive page with trackers was seen: warn from the next visit on. */
+export async function remember(host: string, topic: number, companies: string[]): Promise<void> {
+  const { warnings, unwarnedSites } = await settings();
+  if (!warnings || unwarnedSites.includes(siteOf(host))) return;
+  const before = (await knownHosts()).get(host);
+  if (
+    before !== undefined &&
+    before.topic === topic &&
+    companies.every((company) => before.companies.includes(company))
+  )
+    return;
+  const oldest = await noteHost(host, topic, companies, MOST_HOSTS);
+  if (before !== undefined) return;
+  const known = (await knownHosts()).get(host)!;
+  // First the exception: the visit under way is not interrupted.
+  await allow([known]);
+  await browser.declarativeNetRequest.updateDynamicRules({
+    addRules: [redirection(known)],
+    removeRuleIds: [known.rule, ...oldest.map(({ rule }) => rule)],
+  });
+}
+
+/** Do not warn of these hosts any more. */
+export async function forget(which: (host: string) => boolean): Promise<void> {
+  const removeRuleIds = (await forgetHosts(which)).map(({ rule }) => rule);
+  await browser.declarativeNetRequest.updateDynamicRules({ removeRuleIds });
+  await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
+}
+
+/** Make the browser's rules those that settings and known hosts ask for. */
+export async function syncRules(): Promise<void> {
+  const { classifying, warnings } = await settings();
+  const hosts = await knownHosts();
+  const wanted = classifying && warnings ? [...hosts.values()] : [];
+  const present = new Set((await browser.declarativeNetRequest.getDynamicRules()).map(({ id }) => id));
+  const missing = wanted.filter(({ rule }) => !present.has(rule));
+  const numbers = new Set(wanted.map(({ rule }) => rule));
+  const removeRuleIds = [...present].filter((id) => !numbers.has(id));
+  if (missing.length === 0 && removeRuleIds.length === 0) return;
+  await browser.declarativeNetRequest.updateDynamicRules({ addRules: missing.map(redirection), removeRuleIds });
+}
+
+/** End the visits of hosts that no tab shows any more. */
+export async function endVisits(): Promise<void> {
+  const allowed = (await browser.declarativeNetRequest.getSessionRules()).map(({ id }) => id);
+  if (allowed.length === 0) return;
+  const open = new Set(openTabs().map((tab) => hostOf(currentDocument(tab)?.url ?? "")));
+  const continued = await continuedHosts();
+  const going = [...(await knownHosts()).values()].filter(({ host }) => open.has(host) || continued.includes(host));
+  const staying = new Set(going.map(({ rule }) => rule));
+  const removeRuleIds = allowed.filter((id) => !staying.has(id));
+  if (removeRuleIds.length > 0) await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
+}
+
+/** What the interstitial shows for an address; null if there is nothing to warn of. */
+export async function warningView(target: string): Promise<WarningView | null> {
+  const known = (await knownHosts()).get(hostOf(target));
+  if (known === undefined) return null;
+  const { host, topic, companies, time } = known;
+  return { target: new URL(target).href, host, topic, companies, time };
+}
+
+/** Let the person through until the browser is closed. */
+export async function continueTo(target: string): Promise<void> {
+  const known = (await knownHosts()).get(hostOf(target));
+  if (known === undefined) return;
+  const continued = new Set([...(await continuedHosts()), known.host]);
+  await browser.storage.session.set({ [CONTINUED]: [...continued] });
+  await allow([known]);
+}
+
+async function continuedHosts(): Promise<string[]> {
+  return ((await browser.storage.session.get(CONTINUED))[CONTINUED] as string[] | undefined) ?? [];
+}
+
+async function allow(hosts: KnownHost[]): Promise<void> {
+  await browser.declarativeNetRequest.updateSessionRules({
+    addRules: hosts.map((known) => ({ ...redirection(known), priority: 2, action: { type: "allow" as const } })),
+    removeRuleIds: hosts.map(({ rule }) => rule),
+  });
+}
+
+function redirection({ host, rule }: KnownHost): chrome.declarativeNetRequest.Rule {
+  // By its fixed address: `getURL` gives one that changes with every start, and the rule outlives the start.
+  const page = new URL("/pages/warning/warning.html", self.location.origin).href;
+  return {
+    id: rule,
+    priority: 1,
+    action: { type: "redirect", redirect: { regexSubstitution: `${page}#\\0` } },
+    condition: {
+      // Credentials, port and path may be anything; the host is this one.
+      regexFilter: `^https?://([^/?#]*@)?${host.replace(/[^a-z0-9-]/gi, "\\$&")}(:[0-9]+)?(/.*)?$`,
+      resourceTypes: ["main_frame"],
+      requestMethods: ["get"],
+    },
+  };
+}

@@ -1,0 +1,103 @@
+/**
+ * A discreet mark beside a link to a site known as sensitive, while the pointer or the focus is on it. Drawn in a
+ * closed shadow root that is only in the page while a mark shows; see docs/extension.md for what a page can learn from
+ * that.
+ */
+
+import { TOPICS } from "../core/taxonomy";
+import { aboutTopic, say } from "../localise";
+import { root } from "./dom";
+
+const REST_MS = 200;
+
+export class Marks {
+  private on = false;
+  private timer: ReturnType<typeof setTimeout> | null = null;
+  private mark: HTMLElement | null = null;
+  private link: Element | null = null;
+
+  constructor(private readonly ask: (host: string) => Promise<number | null | undefined>) {}
+
+  start(): void {
+    if (this.on) return;
+    this.on = true;
+    for (const name of ["pointerover", "focusin"])
+      document.addEventListener(name, this.over, { passive: true, capture: true });
+    for (const name of ["pointerout", "focusout", "pagehide"])
+      document.addEventListener(name, this.out, { passive: true, capture: true });
+  }
+
+  stop(): void {
+    if (!this.on) return;
+    this.on = false;
+    for (const name of ["pointerover", "focusin"]) document.removeEventListener(name, this.over, { capture: true });
+    for (const name of ["pointerout", "focusout", "pagehide"])
+      document.removeEventListener(name, this.out, { capture: true });
+    this.out();
+  }
+
+  private readonly over = (event: Event): void => {
+    // Events that the page made up would tell it which hosts are known.
+    const link = event.isTrusted && event.target instanceof Element ? event.target.closest("a[href]") : null;
+    if (!(link instanceof HTMLAnchorElement) || link === this.link) return;
+    this.out();
+    this.link = link;
+    this.timer = setTimeout(() => void this.show(link), REST_MS);
+  };
+
+  private readonly out = (): void => {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    this.link = null;
+    this.mark?.remove();
+    this.mark = null;
+  };
+
+  private async show(link: HTMLAnchorElement): Promise<void> {
+    if (!/^https?:$/.test(link.protocol) || link.hostname === location.hostname) return;
+    const topic = await this.ask(link.hostname);
+    if (typeof topic !== "number" || TOPICS[topic] === undefined || this.link !== link) return;
+    this.mark = drawn(link.getBoundingClientRect(), topic);
+    root()?.append(this.mark);
+  }
+}
+
+/** A small coloured letter at the end of the link, above everything, that takes no clicks. */
+function drawn(place: DOMRect, topic: number): HTMLElement {
+  const { letter, colour } = TOPICS[topic]!;
+  const host = document.createElement("div");
+  style(host, {
+    display: "block",
+    visibility: "visible",
+    opacity: "1",
+    margin: "0",
+    padding: "0",
+    border: "0",
+    position: "fixed",
+    "z-index": "2147483647",
+    "pointer-events": "none",
+    left: `${Math.max(0, Math.min(place.right + 2, innerWidth - 18))}px`,
+    top: `${Math.max(0, place.top - 4)}px`,
+  });
+  const mark = document.createElement("span");
+  mark.textContent = letter;
+  mark.setAttribute("role", "note");
+  mark.setAttribute("aria-label", say("mark_link", aboutTopic(topic)));
+  style(mark, {
+    display: "block",
+    "min-width": "14px",
+    padding: "0 1px",
+    "border-radius": "4px",
+    background: colour,
+    color: "#ffffff",
+    font: "bold 11px/16px system-ui, sans-serif",
+    "text-align": "center",
+  });
+  host.attachShadow({ mode: "closed" }).append(mark);
+  return host;
+}
+
+/** Property by property: a page's policy may forbid style sheets, but not this. */
+function style(element: HTMLElement, properties: Record<string, string>): void {
+  for (const [name, value] of Object.entries(properties)) element.style.setProperty(name, value, "important");
+}

@@ -1,0 +1,80 @@
+/**
+ * The visible text of a page, for little time however large the page. What `innerText` shows, where the page is of a
+ * usual size; of a larger one the beginning, read node by node without asking for styles, which could make the browser
+ * lay out everything.
+ */
+
+import { body, innerText, numberOfElements, surface } from "./dom";
+
+/** Pages with more elements than this, or sent in more octets, are not laid out for us. */
+const MOST_ELEMENTS = 12_000;
+const MOST_OCTETS = 4_000_000;
+/** What four million letters cover when they stand close, in square pixels. Larger pages are not read as a whole. */
+const MOST_SURFACE = 500_000_000;
+/** So much is read. */
+const MOST_CHARACTERS = 300_000;
+/** Of a large page we read so long. */
+const LONGEST_MS = 12;
+const NODES_BETWEEN_LOOKS = 64;
+/** Whoever hides a large text from all these measures does so once. */
+const TOO_LONG_MS = 25;
+
+/** What never shows, or is replaced when it does; as `eitr.pages.extract` has it. */
+const SILENT = new Set(
+  "script style template noscript iframe object embed textarea video audio canvas svg datalist progress meter".split(
+    " ",
+  ),
+);
+const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)/i;
+
+let tooSlow = false;
+
+export function visibleText(): string {
+  const element = body();
+  if (element === null) return "";
+  if (tooSlow || isLarge()) return beginning(element);
+  const began = performance.now();
+  const text = innerText(element).slice(0, MOST_CHARACTERS);
+  tooSlow = performance.now() - began > TOO_LONG_MS;
+  return text;
+}
+
+/** Measures that cost next to nothing: to walk through the page would take longer than to read it. */
+function isLarge(): boolean {
+  if (numberOfElements() > MOST_ELEMENTS || octets() > MOST_OCTETS) return true;
+  const { width, height } = surface();
+  return width * height > MOST_SURFACE;
+}
+
+/** The size of the page's source as it arrived. */
+function octets(): number {
+  const [navigation] = performance.getEntriesByType("navigation");
+  return navigation instanceof PerformanceNavigationTiming ? navigation.decodedBodySize : 0;
+}
+
+/** The first text nodes that nothing on the way to them hides. */
+function beginning(element: HTMLElement): string {
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT, (node) =>
+    node instanceof Element && isSilent(node) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT,
+  );
+  const end = performance.now() + LONGEST_MS;
+  const parts: string[] = [];
+  let left = MOST_CHARACTERS;
+  for (let count = 1; walker.nextNode() !== null && left > 0; count += 1) {
+    const node = walker.currentNode;
+    if (node instanceof Text) {
+      const part = node.substringData(0, left);
+      parts.push(part);
+      left -= part.length + 1;
+    }
+    if (count % NODES_BETWEEN_LOOKS === 0 && performance.now() > end) break;
+  }
+  return parts.join("\n");
+}
+
+function isSilent(element: Element): boolean {
+  if (SILENT.has(element.localName)) return true;
+  const of = Element.prototype;
+  if (of.hasAttribute.call(element, "hidden")) return true;
+  return HIDDEN_STYLE.test(of.getAttribute.call(element, "style") ?? "");
+}

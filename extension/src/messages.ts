@@ -1,0 +1,158 @@
+/**
+ * Everything that contexts of the extension say to one another. The worker answers; content scripts and our own pages
+ * ask. A content script speaks for a page that may be hostile, so what it may say is little (`ContentMessage`), and a
+ * page of ours may only say what it needs (`ALLOWED`): the interstitial, the only one that web pages can lead to, can
+ * do least.
+ */
+
+import { browser } from "./browser";
+import type { Settings } from "./settings";
+
+/** What a content script may say. `page` is checked by `readPage`. */
+export type ContentMessage =
+  | { kind: "page"; page: unknown }
+  /** Is this host known as sensitive? Answered with a class, and only while marks on links are switched on. */
+  | { kind: "link"; host: string };
+
+/** What the worker says to a content script: look at the page again, it has changed. */
+export interface LookAgain {
+  kind: "look-again";
+}
+
+/** What a content script is told after it reported: whether links are to be marked, and nothing about the page. */
+export interface ContentAnswer {
+  marks: boolean;
+}
+
+export interface LeadingWord {
+  word: string;
+  share: number;
+}
+
+/** What the model says of a page. */
+export interface Verdict {
+  topic: number;
+  confidence: number;
+  words: LeadingWord[];
+  /** Version of the model, 0 for the one that comes with the extension. */
+  version: number;
+}
+
+/** A company that the page lets look on. */
+export interface Party {
+  company: string;
+  category: string;
+  hosts: string[];
+}
+
+export interface PopupView {
+  state: "no-consent" | "not-a-page" | "off" | "waiting" | "ready";
+  document: string;
+  site: string;
+  host: string;
+  verdict: Verdict | null;
+  /** The class the person chose for this page, if they did. */
+  label: number | null;
+  /** The class that the badge shows; null below the threshold. */
+  shown: number | null;
+  threshold: number;
+  trackers: Party[];
+  others: string[];
+  /** Whether the next visit to this host will be preceded by a warning. */
+  remembered: boolean;
+}
+
+export interface ModelView {
+  version: number;
+  server: string;
+  words: number;
+}
+
+export interface LearningView {
+  pages: number;
+  enrolled: boolean;
+  sent: number;
+  /** What happened last, as the key of a sentence; empty if nothing has happened yet. */
+  last: string;
+  lastTime: number;
+  nextTime: number;
+}
+
+export interface OptionsView {
+  settings: Settings;
+  model: ModelView;
+  learning: LearningView;
+  lists: { name: string; entries: number }[];
+  rememberedHosts: number;
+}
+
+/** One upload, as the page "what was sent" tells it. */
+export interface Sent {
+  time: number;
+  server: string;
+  round: number;
+  base: number;
+  bytes: number;
+  sha256: string;
+  pages: number;
+}
+
+export interface WarningView {
+  /** Where Continue leads: checked by the worker, never taken from the address bar alone. */
+  target: string;
+  host: string;
+  topic: number;
+  companies: string[];
+  time: number;
+}
+
+/** Every question a page of ours can ask: what it says, and what it is answered. */
+export interface Calls {
+  popup: [{ tab: number }, PopupView];
+  label: [{ document: string; label: number }, PopupView];
+  site: [{ document: string; on: boolean }, PopupView];
+  options: [Record<string, never>, OptionsView];
+  change: [{ settings: Partial<Settings> }, OptionsView];
+  "import-list": [{ name: string; text: string }, OptionsView];
+  "remove-list": [{ name: string }, OptionsView];
+  "forget-hosts": [Record<string, never>, OptionsView];
+  learn: [Record<string, never>, OptionsView];
+  erase: [{ server: boolean }, { erased: true }];
+  export: [Record<string, never>, { data: object }];
+  consent: [
+    { classifying: boolean; contributing: boolean; studies: boolean; server: string; invitation: string },
+    { settings: Settings },
+  ];
+  sent: [Record<string, never>, { sent: Sent[] }];
+  warning: [{ target: string }, { view: WarningView | null }];
+  continue: [{ target: string }, { target: string }];
+  never: [{ target: string }, { target: string }];
+}
+
+export type Kind = keyof Calls;
+export type PageName = "popup" | "options" | "welcome" | "sent" | "warning";
+
+/** Which page may ask what. */
+export const ALLOWED: Record<PageName, readonly Kind[]> = {
+  popup: ["popup", "label", "site"],
+  options: ["options", "change", "import-list", "remove-list", "forget-hosts", "learn", "erase", "export"],
+  welcome: ["options", "consent"],
+  sent: ["sent"],
+  warning: ["warning", "continue", "never"],
+};
+
+/** How every question of a page is answered; `problem` is the key of a sentence in `_locales`. */
+export type Answer<K extends Kind> = { ok: true; answer: Calls[K][1] } | { ok: false; problem: string };
+
+/** The worker could not do what was asked; the message is the key of a sentence. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+}
+
+/** Ask the worker. */
+export async function ask<K extends Kind>(kind: K, wish: Calls[K][0]): Promise<Calls[K][1]> {
+  const answer: Answer<K> | undefined = await browser.runtime.sendMessage({ kind, ...wish });
+  if (answer === undefined) throw new Problem("problem_failed");
+  if (!answer.ok) throw new Problem(answer.problem);
+  return answer.answer;
+}

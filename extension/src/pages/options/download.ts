@@ -1,0 +1,8 @@
+/** Give the person a file, without asking the browser for the right to write any. */
+export function saveAsFile(name: string, text: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

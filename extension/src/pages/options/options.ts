@@ -1,0 +1,159 @@
+/** Everything that can be set. A switch works at once; addresses are saved by their button. */
+
+import { language, say } from "../../localise";
+import { ask, Problem, type OptionsView } from "../../messages";
+import type { Settings } from "../../settings";
+import { mayContribute } from "../shared/collection";
+import { byId, dateAndTime, made, percent, putTexts, tell, trying, when } from "../shared/page";
+import { saveAsFile } from "./download";
+
+type Switch = "classifying" | "warnings" | "linkMarks" | "contributing" | "studies";
+const SWITCHES: readonly Switch[] = ["classifying", "warnings", "linkMarks", "contributing", "studies"];
+
+/** Outcomes of taking part that are no problem. */
+const FINE = ["learning_sent", "learning_already_sent", "learning_no_round"];
+
+const input = (id: string) => byId(id, HTMLInputElement);
+
+putTexts();
+void trying(async () => show(await ask("options", {})));
+
+for (const name of SWITCHES) when(name, "change", () => turned(name));
+
+when("threshold", "input", async () => showThreshold(input("threshold").valueAsNumber));
+when("threshold", "change", () => change({ threshold: input("threshold").valueAsNumber }));
+when("save-server", "click", () =>
+  change({ server: input("server").value.trim(), invitation: input("invitation").value }),
+);
+when("forget", "click", async () => done(await ask("forget-hosts", {})));
+
+when("learn", "click", async () => {
+  tell(say("options_learning"));
+  const view = await ask("learn", {});
+  show(view);
+  const { last } = view.learning;
+  tell(say(last || "learning_not_contributing"), !FINE.includes(last));
+});
+
+when("list", "change", async () => {
+  const file = input("list").files?.[0];
+  if (file === undefined) return;
+  const view = await ask("import-list", { name: file.name, text: await file.text() });
+  input("list").value = "";
+  done(view);
+});
+
+when("export", "click", async () => {
+  const { data } = await ask("export", {});
+  saveAsFile(`eitr-${new Date().toISOString().slice(0, 10)}.json`, JSON.stringify(data, null, 2));
+});
+
+when("erase", "click", async () => sure(true));
+when("keep", "click", async () => sure(false));
+when("erase-all", "click", () => erase(true));
+when("erase-here", "click", () => erase(false));
+
+async function turned(name: Switch): Promise<void> {
+  const on = input(name).checked;
+  if (name === "contributing" && on) {
+    const problem =
+      input("server").value.trim() === "" ? "problem_no_address" : (await mayContribute()) ? "" : "problem_collection";
+    if (problem !== "") {
+      input(name).checked = false;
+      throw new Problem(problem);
+    }
+    return change({ contributing: true, server: input("server").value.trim(), invitation: input("invitation").value });
+  }
+  return change({ [name]: on });
+}
+
+async function change(settings: Partial<Settings>): Promise<void> {
+  done(await ask("change", { settings }));
+}
+
+function done(view: OptionsView): void {
+  show(view);
+  tell(say("options_saved"));
+}
+
+/** Deleting is asked for twice. */
+function sure(asked: boolean): void {
+  byId("sure", HTMLElement).hidden = !asked;
+  byId("erase", HTMLElement).hidden = asked;
+  byId(asked ? "keep" : "erase", HTMLElement).focus();
+}
+
+async function erase(server: boolean): Promise<void> {
+  // Should the server be out of reach, the person decides whether that stops them.
+  byId("erase-here", HTMLElement).hidden = !server;
+  await ask("erase", { server });
+  byId("erase-here", HTMLElement).hidden = true;
+  sure(false);
+  show(await ask("options", {}));
+  tell(say("options_erased"));
+}
+
+function show(view: OptionsView): void {
+  const { settings } = view;
+  for (const name of SWITCHES) input(name).checked = settings[name];
+  input("threshold").value = String(settings.threshold);
+  showThreshold(settings.threshold);
+  input("server").value = settings.server;
+  input("invitation").value = settings.invitation;
+  byId("remembered", HTMLElement).textContent = say("options_remembered", String(view.rememberedHosts));
+  byId("forget", HTMLButtonElement).disabled = view.rememberedHosts === 0;
+  byId("learn", HTMLButtonElement).disabled = !settings.contributing;
+  showSites("off", settings.offSites, (offSites) => change({ offSites }));
+  showSites("unwarned", settings.unwarnedSites, (unwarnedSites) => change({ unwarnedSites }));
+  showLearning(view);
+  showLists(view);
+}
+
+function showThreshold(value: number): void {
+  byId("threshold-value", HTMLOutputElement).value = percent(value);
+}
+
+function showSites(id: "off" | "unwarned", sites: string[], keep: (sites: string[]) => Promise<void>): void {
+  byId(id, HTMLElement).hidden = sites.length === 0;
+  const entries = sites.map((site) => entry(site, () => keep(sites.filter((other) => other !== site))));
+  byId(`${id}-sites`, HTMLElement).replaceChildren(...entries);
+}
+
+function showLists({ lists }: OptionsView): void {
+  const number = new Intl.NumberFormat(language());
+  byId("host-lists", HTMLElement).replaceChildren(
+    ...lists.map(({ name, entries }) =>
+      entry(say("options_list_entry", name, number.format(entries)), async () =>
+        done(await ask("remove-list", { name })),
+      ),
+    ),
+  );
+}
+
+/** A line with a button that removes it. */
+function entry(text: string, remove: () => Promise<void>): HTMLElement {
+  const line = made("li");
+  const button = made("button", say("options_remove"));
+  button.setAttribute("aria-label", say("options_remove_named", text));
+  button.addEventListener("click", () => void trying(remove));
+  line.append(made("span", text), button);
+  return line;
+}
+
+function showLearning({ model, learning }: OptionsView): void {
+  const facts: [string, string][] = [
+    [
+      "learning_model",
+      model.version === 0
+        ? say("learning_model_packaged")
+        : say("learning_model_version", String(model.version), model.server),
+    ],
+    ["learning_pages", String(learning.pages)],
+    ["learning_uploads", String(learning.sent)],
+  ];
+  if (learning.last !== "") facts.push(["learning_last", `${dateAndTime(learning.lastTime)}: ${say(learning.last)}`]);
+  if (learning.nextTime > 0) facts.push(["learning_next", dateAndTime(learning.nextTime)]);
+  byId("learning", HTMLElement).replaceChildren(
+    ...facts.flatMap(([name, value]) => [made("dt", say(name)), made("dd", value)]),
+  );
+}

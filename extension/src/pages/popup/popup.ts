@@ -1,0 +1,122 @@
+/** What a click on the icon shows: the verdict on this page, why, who looks on, and a way to disagree. */
+
+import { browser } from "../../browser";
+import { NON_SENSITIVE } from "../../core/taxonomy";
+import { aboutTopic, say, topicTitle } from "../../localise";
+import { ask, type PopupView } from "../../messages";
+import { byId, made, percent, putTexts, tell, trying, when } from "../shared/page";
+import { letterOf, offerTopics } from "../shared/topics";
+
+const AGAIN_MS = 1000;
+const MOST_SURE = 0.99;
+
+let view: PopupView | null = null;
+
+putTexts();
+const choice = byId("topic", HTMLSelectElement);
+choice.append(new Option(say("popup_choose_placeholder"), ""));
+offerTopics(choice);
+
+when("options", "click", () => browser.runtime.openOptionsPage());
+when("welcome", "click", async () => {
+  await browser.tabs.create({ url: browser.runtime.getURL("pages/welcome/welcome.html") });
+});
+when("agree", "click", () => label(view?.verdict?.topic));
+when("correct", "click", () => label(choice.value === "" ? undefined : Number(choice.value)));
+when("topic", "change", async () => {
+  byId("correct", HTMLButtonElement).disabled = choice.value === "";
+});
+when("site-on", "change", async () => {
+  if (view !== null)
+    show(await ask("site", { document: view.document, on: byId("site-on", HTMLInputElement).checked }));
+});
+
+void refresh();
+setInterval(() => void refresh(), AGAIN_MS);
+
+/** A page that still loads brings more trackers; what did not change is not drawn again. */
+async function refresh(): Promise<void> {
+  await trying(async () => {
+    const fresh = await ask("popup", { tab: await shownTab() });
+    if (JSON.stringify(fresh) !== JSON.stringify(view)) show(fresh);
+  });
+}
+
+/** The tab below the popup; a test names it, for it opens the popup in a tab of its own. */
+async function shownTab(): Promise<number> {
+  const named = new URLSearchParams(location.search).get("tab");
+  if (named !== null) return Number(named);
+  const [tab] = await browser.tabs.query({ active: true, currentWindow: true });
+  return tab?.id ?? -1;
+}
+
+async function label(topic: number | undefined): Promise<void> {
+  if (view === null || topic === undefined) return;
+  show(await ask("label", { document: view.document, label: topic }));
+  choice.value = "";
+  byId("correct", HTMLButtonElement).disabled = true;
+  tell(say("popup_thanks"));
+}
+
+function show(fresh: PopupView): void {
+  view = fresh;
+  const ready = fresh.state === "ready";
+  showVerdict(fresh);
+  showTrackers(fresh);
+  byId("welcome", HTMLElement).hidden = fresh.state !== "no-consent";
+  byId("opinion", HTMLElement).hidden = !ready;
+  byId("agreeing", HTMLElement).hidden = fresh.verdict === null || fresh.label !== null;
+  byId("own", HTMLElement).textContent = fresh.label === null ? "" : say("popup_own", topicTitle(fresh.label));
+  byId("site", HTMLElement).hidden = fresh.site === "" || fresh.state === "no-consent";
+  byId("site-on", HTMLInputElement).checked = fresh.state !== "off";
+  byId("site-text", HTMLElement).textContent = say("popup_site", fresh.site);
+}
+
+function showVerdict({ state, shown, verdict, label: own }: PopupView): void {
+  const topic = shown ?? (verdict?.topic === NON_SENSITIVE ? NON_SENSITIVE : null);
+  byId("letter", HTMLElement).replaceChildren(...(state === "ready" && topic !== null ? [letterOf(topic)] : []));
+  byId("sentence", HTMLElement).textContent = sentence(state, topic);
+  const sure = state === "ready" && verdict !== null && own === null;
+  byId("sure", HTMLElement).textContent = sure
+    ? say("popup_sure", topicTitle(verdict.topic), confidence(verdict.confidence))
+    : "";
+  const words = sure ? verdict.words : [];
+  byId("leading", HTMLElement).hidden = words.length === 0;
+  byId("words", HTMLElement).replaceChildren(
+    ...words.map(({ word, share }) => {
+      const entry = made("li", `${word} `);
+      entry.append(made("span", percent(share), "faint"));
+      return entry;
+    }),
+  );
+}
+
+/** No model is ever quite sure. */
+function confidence(share: number): string {
+  return share > MOST_SURE ? `> ${percent(MOST_SURE)}` : percent(share);
+}
+
+function sentence(state: PopupView["state"], topic: number | null): string {
+  if (state === "no-consent") return say("popup_no_consent");
+  if (state === "not-a-page") return say("popup_not_a_page");
+  if (state === "off") return say("popup_off");
+  if (state === "waiting") return say("popup_waiting");
+  if (topic === null) return say("popup_unsure");
+  return topic === NON_SENSITIVE ? say("popup_not_sensitive") : say("popup_about", aboutTopic(topic));
+}
+
+function showTrackers({ state, trackers, others, remembered, shown }: PopupView): void {
+  byId("trackers", HTMLElement).hidden = state !== "ready" && state !== "waiting";
+  const companies = new Set(trackers.map(({ company }) => company)).size;
+  const key = ["popup_trackers_none", "popup_trackers_one"][companies] ?? "popup_trackers";
+  byId("tracker-count", HTMLElement).textContent = say(key, String(companies));
+  byId("next-visit", HTMLElement).hidden = !remembered || shown === null || shown === NON_SENSITIVE;
+  const categories = Map.groupBy(trackers, ({ category }) => category);
+  byId("companies", HTMLElement).replaceChildren(
+    ...[...categories].flatMap(([category, parties]) => [
+      made("dt", say(`category_${category.replaceAll("-", "_")}`)),
+      made("dd", parties.map(({ company }) => company).join(", ")),
+    ]),
+  );
+  byId("others", HTMLElement).textContent = others.length === 0 ? "" : say("popup_others", others.join(", "));
+}

@@ -1,0 +1,19 @@
+/** How classes look on our pages. */
+
+import { TOPICS } from "../../core/taxonomy";
+import { topicTitle } from "../../localise";
+import { made } from "./page";
+
+/** The letter of a class on its colour; a dash for pages that are not sensitive. */
+export function letterOf(topic: number): HTMLElement {
+  const { letter, colour } = TOPICS[topic]!;
+  const element = made("span", letter || "–", "letter");
+  element.style.setProperty("--topic", colour);
+  element.setAttribute("aria-hidden", "true");
+  return element;
+}
+
+/** Fill a drop-down with all classes. */
+export function offerTopics(select: HTMLSelectElement): void {
+  TOPICS.forEach((_, topic) => select.append(new Option(topicTitle(topic), String(topic))));
+}

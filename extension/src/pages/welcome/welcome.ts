@@ -1,0 +1,41 @@
+/**
+ * The first page: three questions, each with its own box, none of them ticked. Until they are answered nothing happens.
+ */
+
+import { say } from "../../localise";
+import { ask } from "../../messages";
+import { mayContribute } from "../shared/collection";
+import { byId, putTexts, tell, trying, when } from "../shared/page";
+
+const box = (id: string) => byId(id, HTMLInputElement);
+
+putTexts();
+void trying(showChoices);
+
+when("contributing", "change", async () => {
+  byId("where", HTMLElement).hidden = !box("contributing").checked;
+});
+
+when("save", "click", async () => {
+  const [classifying, contributing, studies] = ["classifying", "contributing", "studies"].map((id) => box(id).checked);
+  if (contributing && !(await mayContribute())) return tell(say("problem_collection"), true);
+  await ask("consent", {
+    classifying: classifying!,
+    contributing: contributing!,
+    studies: studies!,
+    server: box("server").value,
+    invitation: box("invitation").value,
+  });
+  tell(say(classifying ? "welcome_saved" : "welcome_saved_nothing"));
+});
+
+/** Who comes back sees what they chose. The first time, that is nothing. */
+async function showChoices(): Promise<void> {
+  const { settings } = await ask("options", {});
+  box("classifying").checked = settings.classifying;
+  box("contributing").checked = settings.contributing;
+  box("studies").checked = settings.studies;
+  box("server").value = settings.server;
+  box("invitation").value = settings.invitation;
+  byId("where", HTMLElement).hidden = !settings.contributing;
+}

@@ -1,0 +1,113 @@
+/** What the person has chosen. Everything starts at "no": nothing is read, shown or sent before somebody says so. */
+
+import { BadInput } from "./core/bad_input";
+
+export interface Settings {
+  /** When the questions of the welcome page were answered, in milliseconds since 1970; 0 if never. */
+  asked: number;
+  /** The three consents, each given by itself. */
+  classifying: boolean;
+  contributing: boolean;
+  studies: boolean;
+  /** Where updates go and models come from; empty if nobody named a server. */
+  server: string;
+  invitation: string;
+  /** How sure the model must be before the badge says anything. */
+  threshold: number;
+  /** Ask before known sensitive pages with trackers are opened. */
+  warnings: boolean;
+  linkMarks: boolean;
+  /** Sites (registrable domains) on which nothing is read. */
+  offSites: string[];
+  /** Sites the person does not want to be warned of. */
+  unwarnedSites: string[];
+}
+
+export const DEFAULTS: Readonly<Settings> = {
+  asked: 0,
+  classifying: false,
+  contributing: false,
+  studies: false,
+  server: "",
+  invitation: "",
+  threshold: 0.6,
+  warnings: true,
+  linkMarks: false,
+  offSites: [],
+  unwarnedSites: [],
+};
+
+export const LOWEST_THRESHOLD = 0.3;
+export const HIGHEST_THRESHOLD = 0.95;
+const MOST_SITES = 500;
+const LONGEST_HOST = 253;
+const LONGEST_ADDRESS = 500;
+const LONGEST_INVITATION = 200;
+
+/**
+ * Read settings that were kept, or a change of them; a member that is absent or makes no sense stays as in `before`.
+ */
+export function readSettings(value: unknown, before: Readonly<Settings> = DEFAULTS): Settings {
+  const from = typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  const flag = (name: keyof Settings & string) =>
+    typeof from[name] === "boolean" ? from[name] : (before[name] as boolean);
+  return {
+    asked: typeof from["asked"] === "number" && from["asked"] >= 0 ? from["asked"] : before.asked,
+    classifying: flag("classifying"),
+    contributing: flag("contributing"),
+    studies: flag("studies"),
+    server: address(from["server"]) ?? before.server,
+    invitation:
+      typeof from["invitation"] === "string"
+        ? from["invitation"].trim().slice(0, LONGEST_INVITATION)
+        : before.invitation,
+    threshold: threshold(from["threshold"]) ?? before.threshold,
+    warnings: flag("warnings"),
+    linkMarks: flag("linkMarks"),
+    offSites: hosts(from["offSites"]) ?? [...before.offSites],
+    unwarnedSites: hosts(from["unwarnedSites"]) ?? [...before.unwarnedSites],
+  };
+}
+
+/**
+ * Check the address of a server and write it in the one way it is kept: without a slash at the end. Only HTTPS, or
+ * this machine: an update that travels in the clear could be read and changed.
+ */
+export function readServer(text: string): string {
+  let url: URL;
+  try {
+    url = new URL(text.trim());
+  } catch {
+    throw new BadInput("problem_address");
+  }
+  const loopback = url.hostname === "127.0.0.1" || url.hostname === "localhost";
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback))
+    throw new BadInput("problem_address_scheme");
+  if (url.username || url.password || url.search || url.hash || url.href.length > LONGEST_ADDRESS) {
+    throw new BadInput("problem_address");
+  }
+  return url.origin + url.pathname.replace(/\/+$/, "");
+}
+
+function address(value: unknown): string | undefined {
+  if (typeof value !== "string") return undefined;
+  if (value === "") return "";
+  try {
+    return readServer(value);
+  } catch {
+    return undefined;
+  }
+}
+
+function threshold(value: unknown): number | undefined {
+  if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
+  return Math.min(HIGHEST_THRESHOLD, Math.max(LOWEST_THRESHOLD, value));
+}
+
+function hosts(value: unknown): string[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const good = value.filter(
+    (host): host is string => typeof host === "string" && host !== "" && host.length <= LONGEST_HOST,
+  );
+  return [...new Set(good)].slice(-MOST_SITES);
+}

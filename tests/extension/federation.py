@@ -1,0 +1,133 @@
+"""A server for one browser, whose answers a test can spoil and at which it can stop the browser's worker."""
+
+import base64
+import contextlib
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from eitr.classifier import Classifier
+from eitr.taxonomy import NAMES
+
+SHIPPED = Classifier.shipped()
+WEIGHTS = SHIPPED.model.vector.astype("<f4").tobytes()
+VOCABULARY = SHIPPED.vocabulary.to_json().encode()
+
+Answer = tuple[int, bytes | dict[str, Any], dict[str, str]]
+NO_ROUND: Answer = (404, {"type": "/problems/no-round", "title": "No round is open.", "status": 404}, {})
+
+
+class Federation:
+    """What the server knows. `spoiled` replaces answers by path; `before` and `after` are called around each answer."""
+
+    def __init__(self) -> None:
+        self.address = ""
+        self.version = 1
+        self.round: int | None = 1
+        self.epochs = 2
+        self.asked: list[str] = []
+        self.enrolled = 0
+        self.updates: dict[int, list[str]] = {}
+        self.spoiled: dict[str, Answer | Callable[[], Answer]] = {}
+        self.before: Callable[[str], None] = lambda path: None
+        self.after: Callable[[str], None] = lambda path: None
+
+    def answer(self, method: str, path: str, headers: Any, body: bytes) -> Answer:
+        spoiled = self.spoiled.get(path)
+        if spoiled is not None:
+            return spoiled() if callable(spoiled) else spoiled
+        if (method, path) == ("POST", "/api/v1/participants"):
+            self.enrolled += 1
+            return 201, {"id": f"{self.enrolled:032x}", "secret": "s3cret-_x"}, {}
+        if path == "/api/v1/model":
+            etag = f'"{self.version}"'
+            return (304, b"", {}) if headers["If-None-Match"] == etag else (200, self.manifest(), {"ETag": etag})
+        if path.endswith("/weights"):
+            return 200, WEIGHTS, {}
+        if path.endswith("/vocabulary"):
+            return 200, VOCABULARY, {}
+        if path == "/api/v1/rounds/current":
+            return NO_ROUND if self.round is None else (200, self.call(), {})
+        if method == "PUT" and path == f"/api/v1/rounds/{self.round}/update":
+            return self.received(headers, body)
+        if (method, path) == ("DELETE", "/api/v1/me"):
+            return 204, b"", {}
+        return 404, {"type": "/problems/not-found", "status": 404}, {}
+
+    def manifest(self) -> dict[str, Any]:
+        here = f"/api/v1/models/{self.version}"
+        return {
+            "protocol": 1,
+            "version": self.version,
+            "created": "2027-01-31T12:00:00+00:00",
+            "classes": list(NAMES),
+            "layers": [1000, 256, 32, 6],
+            "parameters": len(WEIGHTS) // 4,
+            "weights": {"url": f"{here}/weights", "sha256": hashlib.sha256(WEIGHTS).hexdigest(), "bytes": len(WEIGHTS)},
+            "vocabulary": {"url": f"{here}/vocabulary", "sha256": hashlib.sha256(VOCABULARY).hexdigest()},
+        }
+
+    def call(self) -> dict[str, Any]:
+        plan = {"max_batches": 30, "batch_size": 64, "learning_rate": 0.01, "momentum": 0.8, "dropout": 0.5}
+        return {
+            "id": self.round,
+            "base": self.version,
+            "deadline": "2099-01-01T00:00:00+00:00",
+            "training": {"epochs": self.epochs, **plan},
+        }
+
+    def received(self, headers: Any, body: bytes) -> Answer:
+        assert self.round is not None
+        digest = hashlib.sha256(body)
+        assert headers["Content-Type"] == "application/vnd.eitr.difference"
+        assert headers["Content-Digest"] == f"sha-256=:{base64.b64encode(digest.digest()).decode()}:"
+        assert headers["Authorization"].endswith(".s3cret-_x")
+        assert len(body) == len(WEIGHTS) // 2
+        self.updates.setdefault(self.round, []).append(digest.hexdigest())
+        return 202, {"round": self.round, "sha256": digest.hexdigest()}, {}
+
+
+@contextmanager
+def federation() -> Iterator[Federation]:
+    """Serve until the end of the block."""
+    found = Federation()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_any(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+            found.asked.append(f"{self.command} {self.path}")
+            found.before(self.path)
+            status, told, headers = found.answer(self.command, self.path, self.headers, body)
+            data = told if isinstance(told, bytes) else json.dumps(told).encode()
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(data)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
+            self.wfile.flush()
+            found.after(self.path)
+
+        do_GET = do_POST = do_PUT = do_DELETE = handle_any  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def handle(self) -> None:
+            # Who asked may have been killed.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                super().handle()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    found.address = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield found
+    finally:
+        server.shutdown()
+        server.server_close()

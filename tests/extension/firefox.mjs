@@ -1,0 +1,128 @@
+/**
+ * The smoke path in a real Firefox: `node firefox.mjs EXTENSION SENSITIVE PLAIN SERVER`, results as JSON.
+ *
+ * Installs the unpacked extension, agrees on the welcome page, visits a sensitive page twice and a plain one, corrects a
+ * verdict in the popup, labels more pages, and takes part once at the server. Every host of the two addresses is this machine.
+ */
+
+import { argv, env } from "node:process";
+import puppeteer from "puppeteer-core";
+
+const [extension, sensitive, plain, server] = argv.slice(2);
+const ID = "{7b5f0758-472c-45fe-9fd8-aaba42e3b0b1}";
+const UUID = "6f1a1c1e-0000-4000-8000-0000000e1742";
+const PATIENCE_MS = 30_000;
+const hosts = [sensitive, plain].map((address) => new URL(address).hostname);
+
+const browser = await puppeteer.launch({
+  browser: "firefox",
+  executablePath: env.FIREFOX ?? "/usr/bin/firefox-esr",
+  headless: true,
+  extraPrefsFirefox: {
+    // Our pages have an address that is known beforehand, and the hosts of the test are here.
+    "extensions.webextensions.uuids": JSON.stringify({ [ID]: UUID }),
+    // Firefox asks whether data may be sent; here the answer is yes.
+    "extensions.webextOptionalPermissionPrompts": false,
+    "network.dns.localDomains": [...hosts, ...hosts.map((host) => `tracker.${host}`), "www.google-analytics.com"].join(","),
+  },
+});
+
+function url(name, query = "") {
+  return `moz-extension://${UUID}/pages/${name}/${name}.html${query}`;
+}
+
+async function until(find, what) {
+  const end = Date.now() + PATIENCE_MS;
+  let last;
+  while (Date.now() < end) {
+    last = await find();
+    if (last) return last;
+    await new Promise((go) => setTimeout(go, 100));
+  }
+  throw new Error(`waited in vain for ${what}; the last was ${JSON.stringify(last)}`);
+}
+
+/** Firefox never reports that a page of an extension was loaded, so nobody waits for that: the page is asked itself. */
+async function visit(page, address) {
+  await page.goto(address, { timeout: 1000 }).catch(() => null);
+  await until(() => placeOf(page), address);
+}
+
+async function placeOf(page) {
+  return page.evaluate(() => (document.readyState === "complete" ? location.href : "")).catch(() => "");
+}
+
+async function open(address) {
+  const page = await browser.newPage();
+  await visit(page, address);
+  await until(async () => (await placeOf(page)) === address, address);
+  return page;
+}
+
+async function ask(name, message) {
+  const page = await open(url(name, name === "popup" ? "?tab=-1" : ""));
+  const told = await page.evaluate((sent) => browser.runtime.sendMessage(sent), message);
+  await page.close();
+  if (!told.ok) throw new Error(JSON.stringify(told));
+  return told.answer;
+}
+
+try {
+  await browser.installExtension(extension);
+  const welcome = await open(url("welcome"));
+  const boxes = await welcome.$$eval("input[type=checkbox]", (found) => found.map((box) => box.checked));
+  await welcome.click("#classifying");
+  await welcome.click("#contributing");
+  await welcome.type("#server", server);
+  await welcome.click("#save");
+  const agreed = await until(() => welcome.$eval("#status", (status) => status.textContent), "an answer to the choices");
+
+  const desk = await open(url("sent"));
+  const tabOf = (address) =>
+    until(() => desk.evaluate(async (wanted) => (await browser.tabs.query({})).find((tab) => tab.url === wanted)?.id, address), address);
+  const badge = async (address) => desk.evaluate((tabId) => browser.action.getBadgeText({ tabId }), await tabOf(address));
+  const view = async (address) => ask("popup", { kind: "popup", tab: await tabOf(address) });
+
+  const page = await open(sensitive);
+  const letter = await until(() => badge(sensitive), "a letter");
+  const spoken = await desk.evaluate((tabId) => browser.action.getTitle({ tabId }), await tabOf(sensitive));
+  const first = await view(sensitive);
+  await visit(page, plain);
+  await until(async () => (await view(plain)).state === "ready", "a verdict on the plain page");
+  const nothing = await badge(plain);
+
+  // The second visit is preceded by a warning.
+  await visit(page, sensitive);
+  const warned = await placeOf(page);
+  await page.waitForSelector("#continue", { visible: true });
+  const known = await page.$eval("#known", (found) => found.textContent);
+  await page.click("#continue");
+  await until(async () => (await placeOf(page)) === sensitive, "the page after Continue");
+  await until(async () => (await badge(sensitive)) === letter, "the letter again");
+
+  const popup = await open(url("popup", `?tab=${await tabOf(sensitive)}`));
+  await popup.waitForSelector("#topic", { visible: true });
+  await popup.select("#topic", "2");
+  await popup.click("#correct");
+  await until(async () => (await view(sensitive)).label === 2, "the correction");
+  const corrected = await badge(sensitive);
+
+  const labelled = [];
+  for (const path of ["one", "two", "three", "four"]) {
+    const address = new URL(path, plain).href;
+    await visit(page, address);
+    const here = await until(async () => {
+      const found = await view(address);
+      return found.state === "ready" ? found : null;
+    }, "a verdict");
+    labelled.push((await ask("popup", { kind: "label", document: here.document, label: 5 })).label);
+  }
+  const learned = await ask("options", { kind: "learn" });
+  const renewed = await until(async () => {
+    const found = await ask("options", { kind: "learn" });
+    return found.model.version > learned.model.version ? found : null;
+  }, "a new model");
+  console.log(JSON.stringify({ boxes, agreed, letter, spoken, trackers: first.trackers, nothing, warned, known, corrected, labelled, learned, renewed }));
+} finally {
+  await browser.close();
+}

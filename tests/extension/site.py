@@ -1,0 +1,59 @@
+"""Web pages on this machine, under any name: Chromium is told that every host is here."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Site:
+    """Serves pages by host and path, and notes what was asked for."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.pages: dict[tuple[str, str], str] = {}
+        self.asked: list[tuple[str, str]] = []
+
+    def put(self, host: str, path: str, html: str) -> str:
+        """Serve a page, and return its address."""
+        self.pages[host, path] = html
+        return self.address(host, path)
+
+    def address(self, host: str, path: str = "/") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+    def asked_of(self, host: str) -> list[str]:
+        """Paths that were asked of a host, without the icon, for which browsers ask on their own."""
+        return [path for name, path in self.asked if name == host and path != "/favicon.ico"]
+
+
+@contextmanager
+def served() -> Iterator[Site]:
+    """Serve until the end of the block."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            host = self.headers["Host"].partition(":")[0]
+            site.asked.append((host, self.path))
+            page = site.pages.get((host, self.path.partition("?")[0]))
+            body = (page or "").encode()
+            self.send_response(200 if page is not None else 404)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    site = Site(server.server_port)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield site
+    finally:
+        server.shutdown()
+        server.server_close()

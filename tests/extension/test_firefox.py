@@ -1,0 +1,41 @@
+"""The same path in Firefox ESR, with a real server: agree, a letter, trackers, a warning, a correction, a new model."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from .node import needs, run
+from .real_server import real_server
+from .site import served
+from .test_smoke import FOOTBALL, HEALTH
+
+pytestmark = pytest.mark.slow
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
+
+
+def test_the_whole_path_in_firefox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("esbuild", "puppeteer-core")
+    if FIREFOX is None:
+        pytest.skip("no Firefox to test with; Debian: apt-get install firefox-esr")
+    monkeypatch.setenv("FIREFOX", FIREFOX)
+    run("node", "extension/build.mjs", "--firefox", "--to", tmp_path)
+    with served() as site, real_server(tmp_path / "server", 1, EITR_AUTOMATIC_ROUNDS="true", EITR_MARGIN="1") as server:
+        dot = site.put("www.google-analytics.com", "/dot.gif", "")
+        tracked = site.put("clinic.test", "/", HEALTH.replace("</body>", f'<img src="{dot}" alt=""></body>'))
+        plain = site.put("match.test", "/", FOOTBALL)
+        for path in ("/one", "/two", "/three", "/four"):
+            site.put("match.test", path, FOOTBALL)
+        script = ("tests/extension/firefox.mjs", tmp_path / "firefox", tracked, plain, server.address)
+        found = json.loads(run("node", *script, timeout=240))
+    assert found["boxes"] == [False, False, False], "nothing is ticked beforehand"
+    assert found["letter"] == "H!"
+    assert "health, illness or medical care; 1 company follows you" in found["spoken"]
+    assert [(party["company"], party["category"]) for party in found["trackers"]] == [("Google", "analytics")]
+    assert found["nothing"] == ""
+    assert "/pages/warning/warning.html" in found["warned"]
+    assert "clinic.test" in found["known"]
+    assert (found["corrected"], found["labelled"]) == ("R!", [5, 5, 5, 5])
+    assert found["learned"]["learning"]["last"] == "learning_sent"
+    assert (found["learned"]["model"]["version"], found["renewed"]["model"]["version"]) == (1, 2)

@@ -1,0 +1,219 @@
+"""Taking part from a real Chromium: whatever the server does, and whenever the worker is killed."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from .federation import NO_ROUND, WEIGHTS, Federation, federation
+from .site import served
+
+playwright = pytest.importorskip("playwright.sync_api", reason="no browser to test with")
+pytestmark = pytest.mark.slow
+
+LABELLED = """(count) => new Promise((done, failed) => {
+  const opening = indexedDB.open("eitr");
+  opening.onsuccess = () => {
+    const change = opening.result.transaction("pages", "readwrite");
+    for (let n = 0; n < count; n += 1)
+      change.objectStore("pages").put({page: `page ${n}`, label: n % 2 ? 0 : 5, time: n, agreed: false,
+        words: [[n % 2 ? "diabetes" : "football", 3], ["health", 1 + n % 3]]});
+    change.oncomplete = () => { opening.result.close(); done(null) };
+    change.onabort = () => failed(change.error);
+  };
+})"""
+STEPS = (
+    "/api/v1/participants",
+    "/api/v1/model",
+    "/api/v1/models/1/weights",
+    "/api/v1/models/1/vocabulary",
+    "/api/v1/rounds/current",
+    "/api/v1/rounds/1/update",
+)
+CLINIC = "<!doctype html><title>Clinic</title><p>Diabetes, insulin and the doctor in the hospital.</p>"
+FAILURES = ("learning_unreachable", "learning_not_understood", "learning_refused")
+SPOILED = {
+    "fails": (500, b"", {}),
+    "busy": (503, b"", {"Retry-After": "3600"}),
+    "garbage": (200, b"<html>\x00\xff not what you expect", {}),
+    "nested": (200, b"[" * 50_000, {}),
+    "empty": (200, b"{}", {}),
+    "long": (200, b"x" * 2_000_000, {}),
+}
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[Any]:
+    with playwright.sync_playwright() as found:
+        yield found
+
+
+@pytest.fixture
+def server() -> Iterator[Federation]:
+    with federation() as found:
+        yield found
+
+
+@pytest.fixture
+def contributing(started: Any, server: Federation) -> Iterator[Any]:
+    """A browser whose user contributes and has judged six pages."""
+    from .browser import chromium_with_extension
+
+    with chromium_with_extension(started) as found:
+        found.consent(server=server.address)
+        found.desk.evaluate(LABELLED, 6)
+        yield found
+
+
+def sent(extension: Any) -> list[dict[str, Any]]:
+    with extension.asking("sent") as ask:
+        return ask({"kind": "sent"})["sent"]
+
+
+def test_one_update_a_round_is_learned_sent_and_listed(contributing, server):
+    view = contributing.learn()
+    assert view["learning"]["last"] == "learning_sent"
+    assert view["model"]["version"] == 1
+    (listed,) = sent(contributing)
+    assert server.updates == {1: [listed["sha256"]]}
+    assert (listed["round"], listed["base"], listed["bytes"], listed["pages"]) == (1, 1, len(WEIGHTS) // 2, 6)
+    assert contributing.learn()["learning"]["last"] == "learning_already_sent"
+    server.version, server.round = 2, 2
+    assert contributing.learn()["model"]["version"] == 2
+    assert sorted(server.updates) == [1, 2]
+    assert server.enrolled == 1
+
+
+def test_nothing_is_asked_of_the_server_without_consent_to_contribute(started, server):
+    from .browser import chromium_with_extension
+
+    with chromium_with_extension(started) as found:
+        found.consent()
+        with found.asking("options") as ask:
+            ask({"kind": "change", "settings": {"server": server.address}})
+        found.desk.evaluate(LABELLED, 6)
+        assert found.learn()["learning"]["last"] == ""
+        assert server.asked == []
+
+
+def test_four_pages_are_the_least(contributing, server):
+    contributing.desk.evaluate("""() => new Promise((done) => { const opening = indexedDB.open("eitr");
+      opening.onsuccess = () => { const change = opening.result.transaction("pages", "readwrite");
+        for (const n of [0, 1, 2]) change.objectStore("pages").delete(`page ${n}`);
+        change.oncomplete = () => { opening.result.close(); done(null) } } })""")
+    assert contributing.learn()["learning"]["last"] == "learning_few_pages"
+    assert server.updates == {}
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_worker_killed_at_any_step_loses_nothing_and_sends_nothing_twice(contributing, server, step, moment):
+    there, killed = threading.Event(), threading.Event()
+
+    def stop(path: str) -> None:
+        if path == step and not there.is_set():
+            there.set()
+            # Before an answer the server waits until the worker is dead; after it they race.
+            if moment == "before":
+                killed.wait(10)
+
+    setattr(server, moment, stop)
+    options = contributing.open("options")
+    options.evaluate("() => { chrome.runtime.sendMessage({kind: 'learn'}).catch(() => null); return null }")
+    assert there.wait(20), f"{step} was never asked for"
+    contributing.kill_worker()
+    killed.set()
+    options.close()
+    for _ in range(3):
+        contributing.learn()
+    (listed,) = sent(contributing)
+    assert set(server.updates[1]) == {listed["sha256"]}
+
+
+def test_a_worker_killed_while_it_trains_starts_again_with_the_same_seed(contributing, server):
+    contributing.desk.evaluate(LABELLED, 1000)
+    server.epochs = 40
+    called = threading.Event()
+    server.after = lambda path: called.set() if path.endswith("/current") else None
+    options = contributing.open("options")
+    options.evaluate("() => { chrome.runtime.sendMessage({kind: 'learn'}).catch(() => null); return null }")
+    assert called.wait(20)
+    options.wait_for_timeout(150)
+    contributing.kill_worker()
+    assert server.updates == {}
+    options.close()
+    assert contributing.learn()["learning"]["last"] == "learning_sent"
+    assert len(server.updates[1]) == 1
+
+
+@pytest.mark.parametrize("path", ["/api/v1/model", "/api/v1/rounds/current", "/api/v1/models/1/weights"])
+def test_whatever_the_server_answers_pages_are_still_classified(contributing, server, path):
+    with served() as site:
+        moved = (302, b"", {"Location": site.address("127.0.0.1", path)})
+        for name, spoiled in {**SPOILED, "redirects": moved}.items():
+            server.spoiled[path] = spoiled
+            view = contributing.learn()
+            assert view["learning"]["last"] in FAILURES, name
+            assert view["model"]["version"] == (1 if path.endswith("current") else 0), name
+        assert server.updates == {}
+        assert site.asked == []
+        page = contributing.context.new_page()
+        page.goto(site.put("clinic.test", "/", CLINIC))
+        contributing.wait_for_badge(page, "H")
+    server.spoiled.clear()
+    assert contributing.learn()["learning"]["last"] == "learning_sent"
+
+
+def test_models_that_are_older_or_of_another_kind_are_refused(contributing, server):
+    server.round = None
+    server.version = 3
+    assert contributing.learn()["model"]["version"] == 3
+    server.version = 2
+    view = contributing.learn()
+    assert (view["model"]["version"], view["learning"]["last"]) == (3, "learning_not_understood")
+    server.spoiled["/api/v1/model"] = (200, {**server.manifest(), "version": 4, "layers": [1000, 64, 6]}, {})
+    assert contributing.learn()["model"]["version"] == 3
+
+
+def test_a_closed_round_is_let_go_of_and_the_next_one_served(contributing, server):
+    server.spoiled["/api/v1/rounds/1/update"] = (409, {"type": "/problems/round-closed", "status": 409}, {})
+    assert contributing.learn()["learning"]["last"] == "learning_round_closed"
+    assert sent(contributing) == []
+    server.round = 2
+    assert contributing.learn()["learning"]["last"] == "learning_sent"
+
+
+def test_a_server_that_forgot_us_is_enrolled_with_again(contributing, server):
+    server.spoiled["/api/v1/rounds/1/update"] = (401, {"type": "/problems/not-enrolled", "status": 401}, {})
+    assert contributing.learn()["learning"]["last"] == "learning_refused"
+    server.spoiled.clear()
+    assert contributing.learn()["learning"]["last"] == "learning_sent"
+    assert server.enrolled == 2
+
+
+def test_who_stops_contributing_sends_nothing_that_was_ready(contributing, server):
+    server.spoiled["/api/v1/rounds/1/update"] = (503, b"", {})
+    assert contributing.learn()["learning"]["last"] == "learning_unreachable"
+    with contributing.asking("options") as ask:
+        ask({"kind": "change", "settings": {"contributing": False}})
+        ask({"kind": "change", "settings": {"contributing": True}})
+    server.spoiled = {"/api/v1/rounds/current": NO_ROUND}
+    contributing.learn()
+    assert server.updates == {}
+
+
+def test_everything_can_be_deleted_here_and_there(contributing, server):
+    contributing.learn()
+    with contributing.asking("options") as ask:
+        server.spoiled["/api/v1/me"] = (503, b"", {})
+        page = contributing.open("options")
+        told = page.evaluate("() => chrome.runtime.sendMessage({kind: 'erase', server: true})")
+        assert told == {"ok": False, "problem": "problem_erase_server"}
+        assert ask({"kind": "options"})["learning"]["sent"] == 1
+        server.spoiled.clear()
+        ask({"kind": "erase", "server": True})
+        assert server.asked[-1] == "DELETE /api/v1/me"
+        view = ask({"kind": "options"})
+    assert (view["learning"]["pages"], view["learning"]["sent"], view["settings"]["asked"]) == (0, 0, 0)
+    assert contributing.desk.evaluate("chrome.storage.session.get(null)") == {}

@@ -1,0 +1,62 @@
+"""Every sentence in every language, and none that nobody says."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from eitr.taxonomy import TOPICS
+
+SOURCE = Path(__file__).resolve().parents[2] / "extension" / "src"
+MADE = ("topic_", "about_", "category_")
+"""Keys that scripts put together from names."""
+
+
+def sentences(language: str) -> dict[str, str]:
+    text = (SOURCE / "_locales" / language / "messages.json").read_text("utf-8")
+    return {key: entry["message"] for key, entry in json.loads(text).items()}
+
+
+LANGUAGES = sorted(path.name for path in (SOURCE / "_locales").iterdir())
+ENGLISH = sentences("en")
+
+
+def used() -> set[str]:
+    """Keys in scripts and pages, where each is a string of its own, and in the manifest."""
+    files = [path for path in SOURCE.rglob("*") if path.suffix in (".ts", ".html") and path.parent.name != "core"]
+    text = "\n".join(path.read_text("utf-8") for path in files)
+    manifest = (SOURCE / "manifest.json").read_text("utf-8")
+    in_text = re.findall(r"""["'`]([a-z]+(?:_[a-z]+)+|language)["'`]""", text)
+    return {*in_text, *re.findall(r"__MSG_(\w+)__", manifest)}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_says_everything_with_the_same_gaps(language):
+    said = sentences(language)
+    assert list(said) == list(ENGLISH)
+    assert {key: sorted(re.findall(r"\$\d", text)) for key, text in said.items()} == {
+        key: sorted(re.findall(r"\$\d", text)) for key, text in ENGLISH.items()
+    }
+    assert [key for key, text in said.items() if not text.strip()] == []
+    assert said["language"] == language
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_names_are_as_short_as_the_stores_want_them(language):
+    said = sentences(language)
+    assert len(said["name"]) <= 75
+    assert len(said["description"]) <= 132
+
+
+def test_every_sentence_is_used_and_every_one_that_is_used_is_there():
+    assert [key for key in ENGLISH if key not in used() and not key.startswith(MADE)] == []
+    begins = {key.partition("_")[0] for key in ENGLISH}
+    assert sorted(key for key in used() - ENGLISH.keys() if key.partition("_")[0] in begins) == []
+
+
+def test_the_classes_are_those_of_the_taxonomy():
+    for topic in TOPICS:
+        key = topic.name.replace("-", "_")
+        assert ENGLISH[f"topic_{key}"] == topic.title
+        assert ENGLISH[f"about_{key}"] == topic.about

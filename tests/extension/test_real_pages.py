@@ -1,0 +1,79 @@
+"""Real pages in a real Chromium: the badge says what Python says of them, and trackers are those in the page."""
+
+import gzip
+import html
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eitr.classifier import Classifier
+from eitr.pages import Page
+from eitr.taxonomy import NAMES, TOPICS
+
+from .running import running_extension
+from .site import Site, served
+from .test_extraction import real_pages  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.slow
+EACH, WHOLE = 3, 12
+THRESHOLD = 0.6
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Any]:
+    with running_extension() as found:
+        yield found
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with served() as found:
+        yield found
+
+
+def letter(page: Page) -> str:
+    """What the badge must say, but for trackers."""
+    verdict = Classifier.shipped().classify([page])[0]
+    sure = verdict.probabilities[verdict.label] >= THRESHOLD
+    return TOPICS[NAMES.index(verdict.label)].letter if sure else ""
+
+
+def sections(data: Path) -> Iterator[tuple[Page, str]]:
+    """A few test pages of every class."""
+    with gzip.open(data / "news_sections.jsonl.gz", "rt") as lines:
+        rows = [row for row in map(json.loads, lines) if row["split"] == "test"]
+    for name in NAMES:
+        for row in itertools.islice((row for row in rows if row["label"] == name), EACH):
+            yield Page(title=row["title"], text=row["text"]), name
+
+
+def test_pages_of_a_news_site_get_the_letter_that_python_gives_them(reader, site, shared_data):
+    right = 0
+    for place, (page, name) in enumerate(sections(shared_data)):
+        tab = reader.context.new_page()
+        shown = "".join(f"<p>{html.escape(line)}</p>" for line in page.text.splitlines())
+        tab.goto(site.put(f"news{place}.test", "/", f"<!doctype html><title>{html.escape(page.title)}</title>{shown}"))
+        reader.wait_until_read(tab)
+        assert reader.badge(tab) == letter(page), page.title
+        right += reader.badge(tab) == TOPICS[NAMES.index(name)].letter
+        tab.close()
+    print(f"{right} of {EACH * len(NAMES)} letters are those of the page's section")
+    assert right > EACH * len(NAMES) / 2
+
+
+def test_trackers_of_whole_real_pages_are_counted_on_the_first_load(reader, site, real_pages):  # noqa: F811
+    watched = 0
+    for name, source in itertools.islice(real_pages.items(), WHOLE):
+        tab = reader.context.new_page()
+        tab.goto(site.put(f"{name.lower().replace('_', '-')}.test", "/", source), wait_until="commit")
+        reader.wait_until_read(tab)
+        hosts = [host for party in reader.view(tab)["trackers"] for host in party["hosts"]]
+        watched += bool(hosts)
+        assert all(".".join(host.split(".")[-2:]) in source for host in hosts), (name, hosts)
+        tab.close()
+    print(f"{watched} of {WHOLE} pages let known trackers look on")
+    assert watched > 0
