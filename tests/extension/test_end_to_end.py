@@ -165,5 +165,4 @@ def test_what_three_of_ten_say_falsely_changes_nothing(server, browsers, site):
     for version in (2, 3):
         play_round(server, crowd, browsers)
         until(lambda version=version: witness.view(seen)["verdict"]["version"] == version, what="the new verdict")
-        print("confidence", witness.view(seen)["verdict"])
         assert witness.badge(seen) == "H"

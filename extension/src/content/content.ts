@@ -7,6 +7,7 @@
 import { browser } from "../browser";
 import type { ContentAnswer, ContentMessage } from "../messages";
 import { Changes } from "./changes";
+import { listen } from "./dom";
 import { extract } from "./extract";
 import { Marks } from "./marks";
 import { Quota } from "./quota";
@@ -17,8 +18,9 @@ const MOST_FAILURES = 3;
 /** How different a text must be, as a share of its length, to be worth another look. */
 const MUCH = 0.2;
 
-/** Kept in our own world: a script that is put into a page twice works once. */
-const world = globalThis as typeof globalThis & { eitr?: true };
+/** Kept in our own world: a script that is put into a page twice works once. No element has a symbol for its name. */
+const HERE = Symbol.for("eitr");
+const world = globalThis as typeof globalThis & { [HERE]?: true };
 
 class Reader {
   private readonly changes = new Changes(() => this.look(false));
@@ -34,8 +36,10 @@ class Reader {
       return undefined;
     });
     // Back from the cache, or shown at last after it was prepared: what was reported may be forgotten.
-    addEventListener("pageshow", (event) => event.isTrusted && event.persisted && this.lookSoon());
-    document.addEventListener("prerenderingchange", () => this.lookSoon());
+    listen(window, "pageshow", (event) => {
+      if (event.isTrusted && (event as PageTransitionEvent).persisted) this.lookSoon();
+    });
+    listen(document, "prerenderingchange", () => this.lookSoon());
     this.idle(() => this.look(true));
     this.changes.restart();
   }
@@ -97,10 +101,10 @@ class Reader {
 
 function mayRun(): boolean {
   // Twice in doubt: the manifest keeps us out of private windows, and so does this.
-  return window === window.top && browser.extension.inIncognitoContext === false && world.eitr === undefined;
+  return window === window.top && browser.extension.inIncognitoContext === false && world[HERE] === undefined;
 }
 
 if (mayRun()) {
-  world.eitr = true;
+  world[HERE] = true;
   new Reader().start();
 }

@@ -1,7 +1,7 @@
 /**
- * Getters of the page's document that the page cannot replace by elements: a form named "body" or an image named
- * "title" hides `document.body` or `document.title`, but not the getter on the prototype. (Scripts of the page cannot
- * reach our world at all.)
+ * The page's document by ways that the page cannot replace by elements: a form named "body" hides `document.body`, and
+ * an image named "addEventListener" hides that, but neither hides what is on the prototypes. (Scripts of the page
+ * cannot reach our world at all.) Nothing else in this folder takes anything from `document`, nor calls its methods.
  */
 
 function getter<T>(prototype: object, name: string): (target: object) => T {
@@ -20,8 +20,9 @@ export const body = (): HTMLElement | null => bodyOf(document);
 export const root = (): Element | null => rootOf(document);
 export const innerText = (element: HTMLElement): string => innerTextOf(element);
 
-export function numberOfElements(): number {
-  return Document.prototype.getElementsByTagName.call(document, "*").length;
+/** Whether the page has more elements than so many; no more than these are counted. */
+export function hasMoreElementsThan(many: number): boolean {
+  return Document.prototype.getElementsByTagName.call(document, "*").item(many) !== null;
 }
 
 /** How large the page is when it is unrolled. */
@@ -38,4 +39,29 @@ export function elements(selector: string): Iterable<Element> {
 /** An attribute, also of a form that has a field named "getAttribute". */
 export function attribute(element: Element, name: string): string {
   return Element.prototype.getAttribute.call(element, name) ?? "";
+}
+
+export function listen(target: EventTarget, name: string, listener: (event: Event) => void, capture = false): void {
+  EventTarget.prototype.addEventListener.call(target, name, listener, { capture, passive: true });
+}
+
+export function unlisten(target: EventTarget, name: string, listener: (event: Event) => void, capture = false): void {
+  EventTarget.prototype.removeEventListener.call(target, name, listener, { capture });
+}
+
+/** An ancestor, or the element itself, also if it is a form that has a field named "closest". */
+export function closest(element: Element, selector: string): Element | null {
+  return Element.prototype.closest.call(element, selector);
+}
+
+export function newElement<K extends keyof HTMLElementTagNameMap>(tag: K): HTMLElementTagNameMap[K] {
+  return Document.prototype.createElement.call(document, tag) as HTMLElementTagNameMap[K];
+}
+
+/** Elements and text nodes below one, in order; what `leftOut` names is left out with all that is in it. */
+export function walker(element: Element, leftOut: (element: Element) => boolean): TreeWalker {
+  const what = NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT;
+  return Document.prototype.createTreeWalker.call(document, element, what, (node) =>
+    node instanceof Element && leftOut(node) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT,
+  );
 }

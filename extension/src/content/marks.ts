@@ -6,9 +6,11 @@
 
 import { TOPICS } from "../core/taxonomy";
 import { aboutTopic, say } from "../localise";
-import { root } from "./dom";
+import { closest, listen, newElement, root, unlisten } from "./dom";
 
 const REST_MS = 200;
+const ARRIVING = ["pointerover", "focusin"];
+const LEAVING = ["pointerout", "focusout", "pagehide"];
 
 export class Marks {
   private on = false;
@@ -21,24 +23,21 @@ export class Marks {
   start(): void {
     if (this.on) return;
     this.on = true;
-    for (const name of ["pointerover", "focusin"])
-      document.addEventListener(name, this.over, { passive: true, capture: true });
-    for (const name of ["pointerout", "focusout", "pagehide"])
-      document.addEventListener(name, this.out, { passive: true, capture: true });
+    for (const name of ARRIVING) listen(document, name, this.over, true);
+    for (const name of LEAVING) listen(document, name, this.out, true);
   }
 
   stop(): void {
     if (!this.on) return;
     this.on = false;
-    for (const name of ["pointerover", "focusin"]) document.removeEventListener(name, this.over, { capture: true });
-    for (const name of ["pointerout", "focusout", "pagehide"])
-      document.removeEventListener(name, this.out, { capture: true });
+    for (const name of ARRIVING) unlisten(document, name, this.over, true);
+    for (const name of LEAVING) unlisten(document, name, this.out, true);
     this.out();
   }
 
   private readonly over = (event: Event): void => {
     // Events that the page made up would tell it which hosts are known.
-    const link = event.isTrusted && event.target instanceof Element ? event.target.closest("a[href]") : null;
+    const link = event.isTrusted && event.target instanceof Element ? closest(event.target, "a[href]") : null;
     if (!(link instanceof HTMLAnchorElement) || link === this.link) return;
     this.out();
     this.link = link;
@@ -65,7 +64,7 @@ export class Marks {
 /** A small coloured letter at the end of the link, above everything, that takes no clicks. */
 function drawn(place: DOMRect, topic: number): HTMLElement {
   const { letter, colour } = TOPICS[topic]!;
-  const host = document.createElement("div");
+  const host = newElement("div");
   style(host, {
     display: "block",
     visibility: "visible",
@@ -79,7 +78,7 @@ function drawn(place: DOMRect, topic: number): HTMLElement {
     left: `${Math.max(0, Math.min(place.right + 2, innerWidth - 18))}px`,
     top: `${Math.max(0, place.top - 4)}px`,
   });
-  const mark = document.createElement("span");
+  const mark = newElement("span");
   mark.textContent = letter;
   mark.setAttribute("role", "note");
   mark.setAttribute("aria-label", say("mark_link", aboutTopic(topic)));

@@ -4,7 +4,7 @@
  * lay out everything.
  */
 
-import { body, innerText, numberOfElements, surface } from "./dom";
+import { attribute, body, hasMoreElementsThan, innerText, surface, walker } from "./dom";
 
 /** Pages with more elements than this, or sent in more octets, are not laid out for us. */
 const MOST_ELEMENTS = 12_000;
@@ -41,7 +41,7 @@ export function visibleText(): string {
 
 /** Measures that cost next to nothing: to walk through the page would take longer than to read it. */
 function isLarge(): boolean {
-  if (numberOfElements() > MOST_ELEMENTS || octets() > MOST_OCTETS) return true;
+  if (hasMoreElementsThan(MOST_ELEMENTS) || octets() > MOST_OCTETS) return true;
   const { width, height } = surface();
   return width * height > MOST_SURFACE;
 }
@@ -54,14 +54,12 @@ function octets(): number {
 
 /** The first text nodes that nothing on the way to them hides. */
 function beginning(element: HTMLElement): string {
-  const walker = document.createTreeWalker(element, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT, (node) =>
-    node instanceof Element && isSilent(node) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT,
-  );
+  const nodes = walker(element, isSilent);
   const end = performance.now() + LONGEST_MS;
   const parts: string[] = [];
   let left = MOST_CHARACTERS;
-  for (let count = 1; walker.nextNode() !== null && left > 0; count += 1) {
-    const node = walker.currentNode;
+  for (let count = 1; nodes.nextNode() !== null && left > 0; count += 1) {
+    const node = nodes.currentNode;
     if (node instanceof Text) {
       const part = node.substringData(0, left);
       parts.push(part);
@@ -74,7 +72,6 @@ function beginning(element: HTMLElement): string {
 
 function isSilent(element: Element): boolean {
   if (SILENT.has(element.localName)) return true;
-  const of = Element.prototype;
-  if (of.hasAttribute.call(element, "hidden")) return true;
-  return HIDDEN_STYLE.test(of.getAttribute.call(element, "style") ?? "");
+  if (Element.prototype.hasAttribute.call(element, "hidden")) return true;
+  return HIDDEN_STYLE.test(attribute(element, "style"));
 }
