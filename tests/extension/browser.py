@@ -41,7 +41,7 @@ def unpacked() -> Path:
     return folder / "chrome"
 
 
-def until(found: Callable[[], T | None], seconds: float = 15.0, what: str = "it") -> T:
+def until(found: Callable[[], T | None], seconds: float = 45.0, what: str = "it") -> T:
     """Wait for something, and return it."""
     end = time.monotonic() + seconds
     last: object = None

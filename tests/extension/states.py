@@ -1,0 +1,154 @@
+"""Every page of the extension in each of its states, for tests of what people see and for pictures."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+from .browser import Extension, unpacked, until
+from .federation import Federation
+from .site import Site
+
+SAMPLE = Path(__file__).resolve().parents[2] / "src" / "eitr" / "assets" / "sample.html"
+TRACKERS = ("www.google-analytics.com", "connect.facebook.net", "static.criteo.net", "cdn.jsdelivr.net")
+FOOTBALL = """<!doctype html><title>Football</title><p>The match ended two to one after a goal in the last minute. The
+team played well, the coach praised the goalkeeper, and the fans sang in the stadium.</p>"""
+UNSURE = (
+    "<!doctype html><title>Notes</title><p>The church of the hospital was painted before the election of the team.</p>"
+)
+LABELLED = """(count) => new Promise((done, failed) => {
+  const opening = indexedDB.open("eitr");
+  opening.onsuccess = () => {
+    const change = opening.result.transaction("pages", "readwrite");
+    for (let n = 0; n < count; n += 1)
+      change.objectStore("pages").put({ page: `page ${n}`, label: n % 2 ? 0 : 5, time: n, agreed: false,
+        words: [[n % 2 ? "diabetes" : "football", 3], ["health", 1 + n % 3]] });
+    change.oncomplete = () => { opening.result.close(); done(null) };
+    change.onabort = () => failed(change.error);
+  };
+})"""
+
+
+@contextmanager
+def in_language(language: str) -> Iterator[Path]:
+    """The extension as people see it whose browser speaks a language.
+
+    Chromium only speaks those it has files of, often English alone: the sentences are put in the place of the English.
+    """
+    with tempfile.TemporaryDirectory() as here:
+        folder = Path(here) / "extension"
+        shutil.copytree(unpacked(), folder)
+        spoken = (folder / "_locales" / language / "messages.json").read_bytes()
+        (folder / "_locales" / "en" / "messages.json").write_bytes(spoken)
+        yield folder
+
+
+def states(extension: Extension, site: Site, server: Federation) -> Iterator[tuple[str, Page]]:
+    """Go through all states, in the order in which a person would; the browser is one in which nobody agreed yet."""
+    yield from _before_consent(extension, site)
+    extension.consent(server=server.address)
+    yield from _popups(extension, site)
+    yield from _learning(extension, server)
+    yield from _warnings(extension, site)
+
+
+@contextmanager
+def _shown(extension: Extension, address: str) -> Iterator[Page]:
+    page = extension.context.new_page()
+    page.goto(address)
+    try:
+        yield page
+    finally:
+        page.close()
+
+
+@contextmanager
+def _open(extension: Extension, name: str, query: str = "") -> Iterator[Page]:
+    page = extension.open(name, query)
+    page.wait_for_timeout(300)
+    try:
+        yield page
+    finally:
+        page.close()
+
+
+def _before_consent(extension: Extension, site: Site) -> Iterator[tuple[str, Page]]:
+    with _open(extension, "welcome") as page:
+        yield "welcome", page
+        page.check("#contributing")
+        yield "welcome-contributing", page
+        page.click("#save")
+        until(lambda: page.text_content("#status"), what="a complaint")
+        yield "welcome-problem", page
+    with _open(extension, "popup", "?tab=-1") as page:
+        yield "popup-no-consent", page
+    with _open(extension, "options") as page:
+        yield "options-new", page
+    with _open(extension, "sent") as page:
+        yield "sent-empty", page
+
+
+def _popups(extension: Extension, site: Site) -> Iterator[tuple[str, Page]]:
+    with _open(extension, "popup", "?tab=-1") as popup:
+        yield "popup-not-a-page", popup
+    pictures = "".join(f'<img src="{site.address(host, "/dot.gif")}" alt="">' for host in TRACKERS)
+    health = SAMPLE.read_text("utf-8").replace("</body>", f"{pictures}</body>")
+    with _shown(extension, site.put("clinic.test", "/", health)) as page:
+        extension.wait_for_badge(page, "H!")
+        yield from _popup(extension, page, "popup-sensitive-trackers")
+        with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
+            popup.wait_for_timeout(500)
+            popup.select_option("#topic", "2")
+            popup.click("#correct")
+            extension.wait_for_badge(page, "R!")
+            popup.wait_for_timeout(300)
+            yield "popup-corrected", popup
+    with _shown(extension, site.put("match.test", "/", FOOTBALL)) as page:
+        extension.wait_until_read(page)
+        yield from _popup(extension, page, "popup-not-sensitive")
+        with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
+            popup.wait_for_timeout(300)
+            popup.uncheck("#site-on")
+            popup.wait_for_timeout(500)
+            yield "popup-off", popup
+    with _shown(extension, site.put("notes.test", "/", UNSURE)) as page:
+        extension.wait_until_read(page)
+        yield from _popup(extension, page, "popup-unsure")
+    extension.desk.evaluate("chrome.scripting.unregisterContentScripts()")
+    with _shown(extension, site.put("slow.test", "/", FOOTBALL)) as page:
+        yield from _popup(extension, page, "popup-waiting")
+
+
+def _popup(extension: Extension, page: Page, name: str) -> Iterator[tuple[str, Page]]:
+    with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
+        popup.wait_for_timeout(500)
+        yield name, popup
+
+
+def _learning(extension: Extension, server: Federation) -> Iterator[tuple[str, Page]]:
+    extension.desk.evaluate(LABELLED, 12)
+    for turn in (1, 2):
+        server.round = turn
+        extension.learn()
+    with extension.asking("options") as ask:
+        ask({"kind": "change", "settings": {"unwarnedSites": ["newspaper.test"]}})
+        ask({"kind": "import-list", "name": "my-trackers.txt", "text": "||evil.test^\nads.example.org\n"})
+    with _open(extension, "options") as page:
+        yield "options", page
+        page.click("#erase")
+        yield "options-erase", page
+    with _open(extension, "sent") as page:
+        yield "sent", page
+
+
+def _warnings(extension: Extension, site: Site) -> Iterator[tuple[str, Page]]:
+    target = site.address("clinic.test", "/article?id=" + json.dumps("long").strip('"') * 12)
+    with _open(extension, "warning", f"#{target}") as page:
+        until(lambda: page.is_visible("#continue"), what="the warning")
+        yield "warning", page
+    with _open(extension, "warning", "#https://elsewhere.test/") as page:
+        yield "warning-unknown", page
