@@ -106,7 +106,7 @@ def test_four_pages_are_the_least(contributing, server):
     assert server.updates == {}
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("moment", ["before", pytest.param("after", marks=pytest.mark.long)])
 @pytest.mark.parametrize("step", STEPS)
 def test_a_worker_killed_at_any_step_loses_nothing_and_sends_nothing_twice(contributing, server, step, moment):
     there, killed = threading.Event(), threading.Event()
