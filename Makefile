@@ -5,7 +5,7 @@ NUMBA_FRESH := $(CURDIR)/build/numba-cache
 FLOWER := build/flower
 AT_ONCE := --numprocesses auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help run demo classify test setup setup-dev extension lint types unit coverage bench bench-engine bench-server clean
+.PHONY: help run demo classify test setup setup-dev extension lint types unit coverage bench bench-engine bench-server bench-extension clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,6 +63,9 @@ bench-engine: setup-dev ## rounds a second of the lab's engine, of Flower's simu
 
 bench-server: setup-dev ## updates a second, waiting and memory of the server, beside a naive endpoint
 	$(BIN)/python -m benchmarks.server
+
+bench-extension: setup-dev ## what the browser extension costs in Chromium (docs/extension-cost.md)
+	$(BIN)/python -m benchmarks.extension
 
 clean: ## remove what builds and tests leave behind (not .venv, not node_modules)
 	rm -rf build dist bench-out htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis

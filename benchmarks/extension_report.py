@@ -48,6 +48,8 @@ def write_report(found: dict[str, Any], path: Path) -> list[str]:
         f"{machine_line(found['machine'])}; Chromium {found['chromium']}.",
         "",
         table(["what", "measured", "at most", "kept", "beside it"], lines),
+        "",
+        _verdict(missed, found["machine"]),
         EXPLANATION.format(epochs=EPOCHS, pages=PAGES).rstrip(),
         "",
         "## The slowest pages for the content script",
@@ -61,6 +63,15 @@ def write_report(found: dict[str, Any], path: Path) -> list[str]:
     ]
     path.write_text("\n".join(parts), "utf-8")
     return missed
+
+
+def _verdict(missed: list[str], machine: dict[str, Any]) -> str:
+    """Say what fell short, and how far wall times can be trusted."""
+    short = f"Fell short: {'; '.join(missed)}." if missed else "Nothing fell short, in processor time."
+    load, cores = machine["load_average"] or 0.0, machine["cores"]
+    if load <= cores:
+        return short
+    return f"{short} {load:g} processes wanted {cores} cores: wall times say more about them than about the extension."
 
 
 def _rows(found: dict[str, Any]) -> list[tuple[str, float, float, str]]:

@@ -59,16 +59,9 @@ def classification(extension: Any, texts: list[str], runs: int = 15) -> dict[str
     worker = extension.worker_is_ready()
     with tempfile.TemporaryDirectory() as folder:
         bundle = Path(folder) / "core.js"
-        command = [ROOT / "node_modules/.bin/esbuild", ROOT / "benchmarks/extension_core.ts", f"--outfile={bundle}"]
-        options = [
-            "--bundle",
-            "--minify",
-            "--format=iife",
-            "--global-name=core",
-            "--loader:.txt=text",
-            "--log-level=warning",
-        ]
-        subprocess.run([*command, *options], check=True)
+        esbuild, core = ROOT / "node_modules/.bin/esbuild", ROOT / "benchmarks/extension_core.ts"
+        options = ["--bundle", "--minify", "--format=iife", "--global-name=core", "--loader:.txt=text"]
+        subprocess.run([esbuild, core, f"--outfile={bundle}", "--log-level=warning", *options], check=True)
         worker.evaluate(f"() => {{ {bundle.read_text('utf-8')}; globalThis.core = core }}")
     return worker.evaluate(CLASSIFY, {"texts": texts, "runs": runs})
 

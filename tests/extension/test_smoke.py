@@ -181,6 +181,24 @@ def test_a_correction_changes_the_badge_and_is_remembered(agreed, site):
     assert (view["label"], view["verdict"]["topic"]) == (2, 0), "the person's word and the model's are told apart"
 
 
+def test_nobody_is_asked_to_agree_with_a_guess(agreed, site):
+    page = agreed.context.new_page()
+    page.goto(
+        site.put("church.test", "/", "<!doctype html><title>A talk</title><p>The doctor and the bishop spoke.</p>")
+    )
+    agreed.wait_until_read(page)
+    with agreed.asking("options") as ask:
+        ask({"kind": "change", "settings": {"threshold": 0.99}})
+    page.reload()
+    agreed.wait_until_read(page)
+    view = agreed.view(page)
+    assert (view["shown"], view["label"]) == (None, None)
+    assert view["verdict"]["topic"] != 5
+    popup = agreed.popup(page)
+    assert popup.is_hidden("#agree")
+    assert popup.is_visible("#topic")
+
+
 def test_the_badge_follows_the_page_through_history_and_navigation_within_it(agreed, site):
     health, religion = site.put("clinic.test", "/", HEALTH), site.put("church.test", "/", RELIGION)
     page = agreed.context.new_page()

@@ -65,15 +65,22 @@ function show(fresh: PopupView): void {
   showTrackers(fresh);
   byId("welcome", HTMLElement).hidden = fresh.state !== "no-consent";
   byId("opinion", HTMLElement).hidden = !ready;
-  byId("agreeing", HTMLElement).hidden = fresh.verdict === null || fresh.label !== null;
+  // Where nothing was said there is nothing to agree to: a guess would become a label.
+  byId("agreeing", HTMLElement).hidden = topicOf(fresh) === null || fresh.label !== null;
   byId("own", HTMLElement).textContent = fresh.label === null ? "" : say("popup_own", topicTitle(fresh.label));
   byId("site", HTMLElement).hidden = fresh.site === "" || fresh.state === "no-consent";
   byId("site-on", HTMLInputElement).checked = fresh.state !== "off";
   byId("site-text", HTMLElement).textContent = say("popup_site", fresh.site);
 }
 
-function showVerdict({ state, shown, verdict, label: own }: PopupView): void {
-  const topic = shown ?? (verdict?.topic === NON_SENSITIVE ? NON_SENSITIVE : null);
+/** What the popup says the page is about; null where EITR is not sure. */
+function topicOf({ shown, verdict }: PopupView): number | null {
+  return shown ?? (verdict?.topic === NON_SENSITIVE ? NON_SENSITIVE : null);
+}
+
+function showVerdict(view: PopupView): void {
+  const { state, verdict, label: own } = view;
+  const topic = topicOf(view);
   byId("letter", HTMLElement).replaceChildren(...(state === "ready" && topic !== null ? [letterOf(topic)] : []));
   byId("sentence", HTMLElement).textContent = sentence(state, topic);
   const sure = state === "ready" && verdict !== null && own === null;
