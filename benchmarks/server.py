@@ -153,17 +153,19 @@ def _ingest(
                 stack.enter_context(our_server(cluster, folder, name, participants=people, source=against))
             )
         for contender in contenders:  # a turn that does not count: afterwards files have the length they need
-            measure(cluster.kind, contender, plan.burst, plan.clients, bodies)
+            measure(cluster, contender, plan.burst, plan.clients, bodies)
         bursts = [
-            measure(cluster.kind, contender, plan.burst, plan.clients, bodies)
+            measure(cluster, contender, plan.burst, plan.clients, bodies)
             for _ in range(plan.repeats)
             for contender in contenders
         ]
-        courses = [_course(cluster.kind, one, plan, bodies) for one in contenders if one.name != NAIVE and plan.updates]
+        courses = [_course(cluster, one, plan, bodies) for one in contenders if one.name != NAIVE and plan.updates]
     return bursts, courses
 
 
-def measure(kind: str, contender: Naive | Ours, updates: int, clients: int, bodies: list[tuple[str, str]]) -> Burst:
+def measure(
+    cluster: Cluster, contender: Naive | Ours, updates: int, clients: int, bodies: list[tuple[str, str]]
+) -> Burst:
     """Send updates to a contender, in a round of their own, and ask for the manifest meanwhile."""
     job = Job(
         port=contender.process.port,
@@ -173,14 +175,14 @@ def measure(kind: str, contender: Naive | Ours, updates: int, clients: int, bodi
         tickets=contender.tickets,
         bodies=bodies,
     )
-    return _burst(kind, contender.name, contender.process, job)
+    return _burst(cluster, contender.name, contender.process, job)
 
 
-def _course(kind: str, ours: Ours, plan: Plan, bodies: list[tuple[str, str]]) -> Course:
+def _course(cluster: Cluster, ours: Ours, plan: Plan, bodies: list[tuple[str, str]]) -> Course:
     """Watch our memory over many updates."""
     step = min(1000, max(1, plan.updates // 3))
-    bursts = [measure(kind, ours, step, plan.clients, bodies) for _ in range(plan.updates // step)]
-    return Course(kind, ours.name, step, bursts)
+    bursts = [measure(cluster, ours, step, plan.clients, bodies) for _ in range(plan.updates // step)]
+    return Course(cluster.kind, ours.name, step, bursts)
 
 
 def _rounds(cluster: Cluster, folder: Path, plan: Plan, bodies: list[tuple[str, str]]) -> Burst:
@@ -194,10 +196,10 @@ def _rounds(cluster: Cluster, folder: Path, plan: Plan, bodies: list[tuple[str, 
             tickets=ours.tickets,
             bodies=bodies,
         )
-        _burst(cluster.kind, OURS, ours.process, job)  # compiles the rule's kernels, or loads them
+        _burst(cluster, OURS, ours.process, job)  # compiles the rule's kernels, or loads them
         before = published(ours.process.port)
         job = Job(**{**asdict(job), "updates": plan.rounds * QUORUM, "tickets": ours.tickets[QUORUM:]})
-        return _burst(cluster.kind, OURS, ours.process, job, versions=lambda: published(ours.process.port) - before)
+        return _burst(cluster, OURS, ours.process, job, versions=lambda: published(ours.process.port) - before)
 
 
 def published(port: int) -> int:
@@ -208,13 +210,13 @@ def published(port: int) -> int:
     return int(json.loads(content)["version"])
 
 
-def _burst(kind: str, name: str, process: Process, job: Job, versions: Callable[[], int] = lambda: 0) -> Burst:
-    load, start, processor = load_average(), process.memory, process.processor
+def _burst(cluster: Cluster, name: str, process: Process, job: Job, versions: Callable[[], int] = lambda: 0) -> Burst:
+    load, start, processor, database = load_average(), process.memory, process.processor, cluster.processor
     process.most = start
     with _watching(process.port) as manifest:
         seen = _load(job)
     found = Burst(
-        kind=kind,
+        kind=cluster.kind,
         contender=name,
         seconds=seen.seconds,
         latencies=seen.latencies,
@@ -225,11 +227,12 @@ def _burst(kind: str, name: str, process: Process, job: Job, versions: Callable[
         memory_most=process.most,
         memory_end=process.memory,
         processor=process.processor - processor,
+        database_processor=cluster.processor - database,
         clients_processor=seen.processor,
         versions=versions(),
         load_average=load,
     )
-    _say(f"{kind}, {name}: {found}")
+    _say(f"{cluster.kind}, {name}: {found}")
     return found
 
 

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,20 @@ class Cluster:
             return f"sqlite:///{self._folder / name}.db"
         self._postgres.psql(f"CREATE DATABASE {name}")
         return str(self._postgres.get_uri(name)).replace("postgresql://", "postgresql+psycopg://")
+
+    @property
+    def processor(self) -> float:
+        """Seconds of processor time of PostgreSQL so far, all its processes together; SQLite has none of its own."""
+        if self._postgres is None:
+            return 0.0
+        first = psutil.Process(int((self._folder / "postgresql" / "postmaster.pid").read_text().split()[0]))
+        ended = first.cpu_times()
+        seconds = ended.children_user + ended.children_system
+        for process in (first, *first.children(recursive=True)):
+            with suppress(psutil.Error):  # it ended just now
+                times = process.cpu_times()
+                seconds += times.user + times.system
+        return float(seconds)
 
     def close(self) -> None:
         """Stop what was started."""

@@ -55,6 +55,8 @@ class Burst:
     memory_end: int
     processor: float
     """Seconds of processor time of the server."""
+    database_processor: float
+    """... of a database that is a process of its own; with others, the server's holds it."""
     clients_processor: float
     versions: int
     """Models that were published meanwhile."""
@@ -239,7 +241,9 @@ def _ingest(report: Report, kind: str) -> str:
         "slowest-fastest turn",
         "times naive",
         *WAITING_AND_MEMORY,
-        "processor ms/update",
+        "processor ms/update: server",
+        "database",
+        "clients",
     )
     rows = []
     for name in report.contenders(kind):
@@ -253,9 +257,7 @@ def _ingest(report: Report, kind: str) -> str:
                 significant(report.ratio(kind, name)),
                 *_waiting(bursts),
                 *_memories(bursts),
-                significant(
-                    1000 * sum(burst.processor for burst in bursts) / sum(len(burst.latencies) for burst in bursts)
-                ),
+                *_processors(bursts),
             )
         )
     turns, size = len(report.of(kind, OURS)), len(report.of(kind, OURS)[0].latencies)
@@ -282,6 +284,13 @@ def _waiting(bursts: Sequence[Burst]) -> tuple[str, ...]:
 def _memories(bursts: Sequence[Burst]) -> tuple[str, ...]:
     sizes = (bursts[0].memory_start, max(burst.memory_most for burst in bursts), bursts[-1].memory_end)
     return tuple(f"{size / MEGABYTE:.0f}" for size in sizes)
+
+
+def _processors(bursts: Sequence[Burst]) -> tuple[str, ...]:
+    """Return columns: milliseconds of processor time an update, of everybody who has a part in it."""
+    updates = sum(len(burst.latencies) for burst in bursts)
+    spent = [(burst.processor, burst.database_processor, burst.clients_processor) for burst in bursts]
+    return tuple(significant(1000 * sum(seconds) / updates) for seconds in zip(*spent, strict=True))
 
 
 def _memory(course: Course) -> str:

@@ -6,25 +6,53 @@ together: under load a commit serves dozens. The answer to each is exact: receiv
 
 import contextlib
 import threading
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import Integer, bindparam, case, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from eitr.server.clock import now
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Octets, Participant, Refusal, Round, State, Update
+from eitr.server.db.tables import Moment, Participant, Refusal, Round, State, Table, Update
 from eitr.server.problems import Problem
-from eitr.server.updates import Sent
+from eitr.server.updates import Sent, check
 
+CHECKERS = 2
+"""Threads that hash octets and look through them: both let go of the interpreter, so that others are answered."""
 WRITERS = 4
 """Threads that write to PostgreSQL, each with a connection: while one waits for the disk, others send."""
 MOST_TOGETHER = {True: 32, False: 8}
 """Updates in one transaction, on SQLite and elsewhere: with several writers, more would only leave others idle."""
+
+# Statements are made once: to make one takes longer than to run it.
+_tables = Table.metadata.tables
+_rounds, _updates = _tables["rounds"].c, _tables["updates"].c
+LOOK = select(_rounds.id, _rounds.state, _rounds.deadline, _rounds.received, _rounds.maximum).where(
+    _rounds.id.in_(bindparam("rounds", expanding=True))
+)
+ADD: dict[str, Any] = {
+    dialect: add(_tables["updates"])
+    .on_conflict_do_nothing(index_elements=["round", "participant"])
+    .returning(_updates.id, _updates.round, _updates.participant)
+    for dialect, add in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
+}
+KEEP = insert(_tables["octets"])
+_count_then = _rounds.received + bindparam("new", type_=Integer)
+COUNT = (
+    update(_tables["rounds"])
+    .where(_rounds.id == bindparam("into"), _rounds.state == State.OPEN, _count_then <= _rounds.maximum)
+    .values(
+        received=_count_then,
+        complete=case(
+            (_count_then >= _rounds.quorum, func.coalesce(_rounds.complete, bindparam("moment", type_=Moment()))),
+            else_=_rounds.complete,
+        ),
+    )
+)
 
 Item = tuple[Sent, "Future[None]"]
 
@@ -42,19 +70,35 @@ class Ingest:
         ]
         for thread in self._threads:
             thread.start()
+        self._checkers = ThreadPoolExecutor(CHECKERS, "check")
+
+    def receive(self, sent: Sent, parameters: int) -> "Future[None]":
+        """Check an update and hand it over; the future is done when it is committed, or fails with a `Problem`."""
+        done: Future[None] = Future()
+        self._checkers.submit(self._check, sent, parameters, done)
+        return done
 
     def submit(self, sent: Sent) -> "Future[None]":
-        """Hand over an update; the future is done when it is committed, or fails with a `Problem`."""
+        """Hand over an update that was checked."""
         done: Future[None] = Future()
         self._waiting.put((sent, done))
         return done
 
     def close(self) -> None:
         """Write what waits, then stop."""
+        self._checkers.shutdown()
         for _ in self._threads:
             self._waiting.put(None)
         for thread in self._threads:
             thread.join()
+
+    def _check(self, sent: Sent, parameters: int, done: "Future[None]") -> None:
+        try:
+            check(sent, parameters)
+        except Exception as error:
+            done.set_exception(error)
+        else:
+            self._waiting.put((sent, done))
 
     def _run(self) -> None:
         while True:
@@ -97,15 +141,15 @@ def _reason(error: Exception) -> Exception:
 
 def store(session: Session, batch: list[Sent]) -> list[Exception | None]:
     """Store updates in one transaction; return for each why it was not, or None."""
-    dialect = session.get_bind().dialect.name
-    found = {row.id: row for row in session.scalars(select(Round).where(Round.id.in_({sent.round for sent in batch})))}
+    connection = session.connection()
+    rounds = connection.execute(LOOK, {"rounds": list({sent.round for sent in batch})})
+    found = {row.id: row for row in rounds}
     outcomes: list[Exception | None] = [_unwanted(found.get(sent.round)) for sent in batch]
     wanted = [place for place, outcome in enumerate(outcomes) if outcome is None]
     # Two transactions that store the same updates must not wait for each other.
     wanted.sort(key=lambda place: (batch[place].round, batch[place].participant))
     if not wanted:
         return _unless_received(session, batch, outcomes)
-    add: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[dialect](Update)
     moment = now()
     rows = [
         {
@@ -118,12 +162,7 @@ def store(session: Session, batch: list[Sent]) -> list[Exception | None]:
         }
         for place in wanted
     ]
-    added = session.execute(
-        add.on_conflict_do_nothing(index_elements=["round", "participant"]).returning(
-            Update.id, Update.round, Update.participant
-        ),
-        rows,
-    ).all()
+    added = connection.execute(ADD[connection.dialect.name], rows).all()
     numbers = {(round, participant): id for id, round, participant in added}
     octets = []
     for place in wanted:
@@ -133,21 +172,21 @@ def store(session: Session, batch: list[Sent]) -> list[Exception | None]:
         else:
             octets.append({"update": number, "data": batch[place].data})
     if octets:
-        if dialect == "postgresql":
+        if connection.dialect.name == "postgresql":
             # One after the other: what is sent for all at once is first gathered in the driver's memory.
-            driver: Any = session.connection().connection
+            driver: Any = connection.connection
             with driver.cursor() as cursor:
                 for row in octets:
                     cursor.execute("INSERT INTO octets (update, data) VALUES (%s, %b)", (row["update"], row["data"]))
         else:
-            session.execute(insert(Octets), octets)
+            connection.execute(KEEP, octets)
     for round in {batch[place].round for place in wanted}:
         new = sum(one.round == round for one in added)
         _count(session, round, new)
     return _unless_received(session, batch, outcomes)
 
 
-def _unwanted(round: Round | None) -> Problem | None:
+def _unwanted(round: Any) -> Problem | None:
     if round is None:
         return Problem("unknown-round")
     if round.state != State.OPEN or round.deadline <= now() or round.received >= round.maximum:
@@ -160,13 +199,9 @@ def _count(session: Session, round: int, new: int) -> None:
 
     The round is locked for no longer than a commit takes. If it closed meanwhile, or is full, nothing is stored.
     """
-    count = Round.received + new
-    wanted = (Round.id == round, Round.state == State.OPEN, count <= Round.maximum)
-    complete = func.coalesce(Round.complete, now())
-    done: Any = session.execute(update(Round).where(*wanted).values(received=count))
+    done = session.connection().execute(COUNT, {"into": round, "new": new, "moment": now()})
     if done.rowcount != 1:
         raise Problem("round-closed", "The round takes no more updates; ask for the current one.")
-    session.execute(update(Round).where(Round.id == round, Round.received >= Round.quorum).values(complete=complete))
 
 
 def _unless_received(session: Session, batch: list[Sent], outcomes: list[Exception | None]) -> list[Exception | None]:

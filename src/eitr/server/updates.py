@@ -4,6 +4,7 @@ What can be told from the octets alone is told at once, and is evidence against 
 of an update is never told.
 """
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,16 +21,18 @@ class Sent:
     round: int
     participant: str
     encoding: str
-    data: bytes
+    data: bytes | bytearray
     sha256: bytes
 
 
-def check(encoding: str, data: bytes | bytearray | memoryview, parameters: int) -> None:
-    """Refuse octets that cannot be an update; the reason is a problem of status 422."""
-    expected = WIDTHS[encoding] * parameters
-    if len(data) != expected:
-        raise Problem("wrong-length", f"An update has {expected} octets here, this one {len(data)}.")
-    values = np.frombuffer(data, "<f2" if encoding == DIFFERENCE else "<f4")
+def check(sent: Sent, parameters: int) -> None:
+    """Refuse octets that are not those that were announced, or cannot be an update: a problem of status 422."""
+    if hashlib.sha256(sent.data).digest() != sent.sha256:
+        raise Problem("wrong-digest", "The octets are not those that Content-Digest speaks of.")
+    expected = WIDTHS[sent.encoding] * parameters
+    if len(sent.data) != expected:
+        raise Problem("wrong-length", f"An update has {expected} octets here, this one {len(sent.data)}.")
+    values = np.frombuffer(sent.data, "<f2" if sent.encoding == DIFFERENCE else "<f4")
     # Two reductions and no temporary array; NaN comes out of both.
     largest = max(float(values.max()), -float(values.min()))
     if not np.isfinite(largest):

@@ -1,13 +1,19 @@
 """HTTP as it comes from the network: uvicorn's parser, with limits that it lacks.
 
-A request's head may be 32 kB long and take ten seconds; a connection that sends no request is closed.
+A request's head may be 32 kB long and take ten seconds; a connection that sends no request is closed. A body whose
+length was announced can be taken in one piece, without a copy.
 """
 
 import asyncio
 import json
+import socket
+from contextlib import suppress
+from functools import partial
 from typing import Any
+from weakref import ref
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from eitr.server.doors import HEADERS
 from eitr.server.problems import KINDS, MEDIA_TYPE
@@ -17,8 +23,10 @@ MOST_HEADERS = 100
 HEAD_SECONDS = 10.0
 IN_ONE_PIECE = "eitr.in_one_piece"
 """An extension of ASGI."""
-WAIT_FOR = "wait_for"
-"""Its function, which is told how many octets the application is ready to take at once."""
+FILL = "fill"
+"""Its function: awaited with a buffer of the announced length it fills it, or says that the connection ended."""
+NOWHERE = memoryview(bytearray(64 * 1024))
+"""Where octets go that nobody wants any more."""
 
 
 def _answer(status: str, slug: str) -> bytes:
@@ -39,8 +47,6 @@ class Guarded(HttpToolsProtocol):
 
     _size = 0
     """Of a head, or of what came since the last octet of a body."""
-    _patience = 0
-    """Octets of a body that are gathered before the application is woken up."""
     _timer: asyncio.TimerHandle | None = None
     _closed = False
     _within = False
@@ -61,8 +67,7 @@ class Guarded(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Start counting."""
         super().on_message_begin()
-        self._size = self._patience = 0
-        self.scope["extensions"] = {IN_ONE_PIECE: {WAIT_FOR: self._wait_for}}
+        self._size = 0
         self._expect()
 
     def on_url(self, url: bytes) -> None:
@@ -84,6 +89,8 @@ class Guarded(HttpToolsProtocol):
         if self._closed:
             return
         super().on_headers_complete()
+        # The cycle has the scope: if the scope had the cycle, both would stay until somebody looks for such rings.
+        self.scope["extensions"] = {IN_ONE_PIECE: {FILL: partial(self._fill, ref(self.cycle))}}
         self._within, self._size = True, 0
         if self.parser.should_upgrade():  # there is no other protocol: this is the last request here
             self.cycle.keep_alive = False
@@ -104,13 +111,9 @@ class Guarded(HttpToolsProtocol):
             self._grow(len(data))
 
     def on_body(self, body: bytes) -> None:
-        """Pass on what belongs to a request that is answered; gather it first, where somebody waits for all of it."""
+        """Pass on what belongs to a request that is answered."""
         self._progress, self._size = True, 0
-        if self._closed:
-            return
-        if len(self.cycle.body) + len(body) <= self._patience and not self.cycle.response_complete:
-            self.cycle.body += body
-        else:
+        if not self._closed:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -135,9 +138,41 @@ class Guarded(HttpToolsProtocol):
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing: anybody could fill the log."""
 
-    def _wait_for(self, octets: int) -> None:
-        """Wake the application at the end of the request, or after so many octets, and not for every few of them."""
-        self._patience = octets
+    async def _fill(self, known: ref[RequestResponseCycle], buffer: memoryview) -> bool:
+        """Read a body into a buffer of the length that was announced; False if the connection ends before."""
+        cycle = known()
+        assert cycle is not None, "it is there for as long as the application runs"
+        come = len(cycle.body)
+        buffer[:come] = cycle.body
+        cycle.body.clear()
+        if cycle.more_body and not cycle.disconnected:
+            if cycle.waiting_for_100_continue:
+                self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                cycle.waiting_for_100_continue = False
+            rest = Rest(self, buffer[come:])
+            self.read_by(rest)
+            try:
+                await rest.ended
+            finally:
+                rest.forget()
+        return not cycle.more_body
+
+    def read_by(self, protocol: asyncio.BaseProtocol) -> None:
+        """Let another protocol have what comes next: reading stops and starts, for it is done in another way."""
+        self.flow.pause_reading()
+        self.transport.set_protocol(protocol)
+        self.flow.resume_reading()
+
+    def on_rest(self) -> None:
+        """Go on after a body that the parser has not seen, with one that does not wait for it.
+
+        What follows the last request of a connection is none: it stays with whom the rest was read by.
+        """
+        if self.cycle.keep_alive:
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+            self.read_by(self)
+        self.on_message_complete()
 
     def _grow(self, more: int) -> None:
         self._size += more
@@ -159,3 +194,56 @@ class Guarded(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class Rest(asyncio.BufferedProtocol):
+    """What is missing of a body: the kernel writes it to its place, and wakes us when all of it is there."""
+
+    def __init__(self, http: Guarded, place: memoryview) -> None:
+        self._http, self._place, self._missing = http, place, len(place)
+        self._socket = http.transport.get_extra_info("socket")
+        self._wake_after(self._missing)
+        self.ended = asyncio.get_running_loop().create_future()
+        """When all is there, or nothing more comes."""
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Say where the next octets go; what follows the body is left for the parser, if there is one."""
+        return self._place[: self._missing] or NOWHERE
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Go on behind what came."""
+        if self._missing == 0:
+            return
+        self._missing -= nbytes
+        self._wake_after(max(1, self._missing))  # or the last few would be waited for in vain
+        if self._place is not NOWHERE:
+            self._place = self._place[nbytes:]
+        if self._missing == 0:
+            self._http.on_rest()
+            self._end()
+
+    def forget(self) -> None:
+        """Nobody wants it any more: the memory may be used for something else."""
+        self._place = NOWHERE
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Pass it on."""
+        self._http.connection_lost(exc)
+        self._end()
+
+    def pause_writing(self) -> None:
+        """Pass it on."""
+        self._http.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass it on."""
+        self._http.resume_writing()
+
+    def _end(self) -> None:
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def _wake_after(self, octets: int) -> None:
+        # The kernel also makes room for so many; it wakes us earlier if it cannot, or if no more will come.
+        with suppress(OSError):  # where this is not known, we are woken more often
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, octets)

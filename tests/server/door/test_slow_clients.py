@@ -12,12 +12,14 @@ import uvicorn
 
 from eitr.octets import PARAMETERS
 from eitr.server import wire
-from eitr.server.db.tables import Refusal, Update
+from eitr.server.db.tables import Octets, Refusal, Update
 from tests.server.door.conftest import UPLOAD_SECONDS, Door, Person, digest_of, listen, problem, request, sound
 
 
-def _begun(door: Door, person: Person, round: int, data: bytes, missing: int = 1) -> socket.socket:
-    """Send all of an update but its end."""
+def _begun(
+    door: Door, person: Person, round: int, data: bytes, missing: int = 1, *, close: bool = True
+) -> socket.socket:
+    """Send all of an update but its end; the connection is to be closed after it."""
     connection = door.connect()
     head = request(
         "PUT",
@@ -27,6 +29,8 @@ def _begun(door: Door, person: Person, round: int, data: bytes, missing: int = 1
         f"Content-Digest: {digest_of(data)}",
         f"Content-Length: {len(data)}",
     )
+    if not close:
+        head = head.replace(b"Connection: close\r\n", b"")
     connection.sendall(head + data[:-missing])
     return connection
 
@@ -50,6 +54,28 @@ def test_one_octet_now_and_then_does_not_buy_more_time(door: Door, person: Perso
             with suppress(TimeoutError):
                 answer = connection.recv(1000)
     assert answer.startswith(b"HTTP/1.1 408 ")
+
+
+def test_what_comes_after_the_answer_is_dropped_and_the_next_request_answered(door: Door, person: Person) -> None:
+    data = sound()
+    with _begun(door, person, door.open_round(), data, missing=300_000, close=False) as connection:
+        connection.settimeout(10 * UPLOAD_SECONDS)
+        assert connection.recv(12) == b"HTTP/1.1 408"
+        connection.sendall(data[-300_000:] + request("GET", "/healthz"))
+        heard = listen(connection)
+    assert heard.data.endswith(b"ok\n")
+    assert door.count(Update, participant=person.id) == 0
+
+
+def test_an_update_in_little_pieces_arrives(door: Door, person: Person) -> None:
+    data = sound()
+    with _begun(door, person, door.open_round(), data, missing=400_000) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for place in range(len(data) - 400_000, len(data), 100):
+            connection.sendall(data[place : place + 100])
+        heard = listen(connection)
+    assert heard.statuses == [202]
+    assert door.rows(Octets, update=door.rows(Update, participant=person.id)[0].id)[0].data == data
 
 
 def test_others_are_served_while_many_are_slow(door: Door) -> None:

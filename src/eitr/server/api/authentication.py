@@ -80,6 +80,11 @@ def services(request: Request) -> Services:
     return found
 
 
+async def asked(request: Request) -> Services:
+    """Return the same, on the spot: what is not `async` FastAPI runs in another thread."""
+    return services(request)
+
+
 async def participant(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> str:
@@ -103,5 +108,5 @@ def _refused() -> Problem:
     )
 
 
-Asked = Annotated[Services, Depends(services)]
+Asked = Annotated[Services, Depends(asked)]
 Who = Annotated[str, Depends(participant)]

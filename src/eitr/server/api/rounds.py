@@ -8,7 +8,6 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Annotated
 from weakref import WeakValueDictionary
@@ -25,12 +24,10 @@ from eitr.server.db.tables import Round, State
 from eitr.server.ingest import note_refusal
 from eitr.server.problems import Problem
 from eitr.server.services import Services
-from eitr.server.updates import Sent, check
-from eitr.server.wire import IN_ONE_PIECE, WAIT_FOR
+from eitr.server.updates import Sent
+from eitr.server.wire import FILL, IN_ONE_PIECE
 
 router = APIRouter(tags=["rounds"])
-CHECKERS = ThreadPoolExecutor(2, "check")
-"""Where octets are hashed and looked through: both let go of the interpreter, so that others are answered meanwhile."""
 DIGEST = re.compile(r"(?:^|[\s,])sha-256=:([A-Za-z0-9+/=]{44}):")
 HIGHEST = 2**31
 FRESH_SECONDS = 0.2
@@ -84,13 +81,12 @@ async def send(
     parameters = await _wanted(request, server, id, participant, expected)
     try:
         data = await _body(request, server, participant, WIDTHS[encoding] * parameters)
-        await asyncio.get_running_loop().run_in_executor(CHECKERS, _checked, encoding, data, parameters, expected)
+        await asyncio.wrap_future(server.ingest.receive(Sent(id, participant, encoding, data, expected), parameters))
     except Problem as problem:
         if problem.kind.slug in EVIDENCE:
             server.metrics.refusals.labels(problem.kind.slug).inc()
             await run_in_threadpool(note_refusal, server.database, id, participant, problem.kind.slug)
         raise
-    await asyncio.wrap_future(server.ingest.submit(Sent(id, participant, encoding, data, expected)))
     server.metrics.updates.inc()
     return Receipt(round=id, sha256=expected.hex())
 
@@ -179,35 +175,29 @@ async def _wanted(request: Request, server: Services, id: int, participant: str,
     return parameters
 
 
-async def _body(request: Request, server: Services, participant: str, expected: int) -> bytes:
+async def _body(request: Request, server: Services, participant: str, expected: int) -> bytearray:
     """Read the octets: not more than expected, not for ever, and not too many at a time."""
     announced = request.headers.get("content-length")
     if announced is not None and announced.isdigit() and int(announced) != expected:
         raise Problem("wrong-length", f"An update has {expected} octets here, this one {announced}.")
     uploads: Uploads = request.app.state.uploads
-    parts: list[bytes] = []
-    size = 0
     try:
         async with asyncio.timeout(server.settings.upload_seconds), uploads.place(participant):
-            gather = request.scope.get("extensions", {}).get(IN_ONE_PIECE)
-            if gather is not None:
-                gather[WAIT_FOR](expected)
+            in_one_piece = request.scope.get("extensions", {}).get(IN_ONE_PIECE)
+            if announced is not None and in_one_piece is not None:
+                data = bytearray(expected)
+                if not await in_one_piece[FILL](memoryview(data)):
+                    raise ClientDisconnect
+                return data
+            data = bytearray()
             async for chunk in request.stream():
-                size += len(chunk)
-                if size > expected:
+                data += chunk
+                if len(data) > expected:
                     raise Problem("wrong-length", f"An update has {expected} octets here, this one more.")
-                parts.append(chunk)
     except TimeoutError:
         raise Problem("slow", f"It did not arrive within {server.settings.upload_seconds:g} s.") from None
     except ClientDisconnect:
         raise Problem("slow", "The connection ended before the update did.") from None
-    if size != expected:
-        raise Problem("wrong-length", f"An update has {expected} octets here, this one {size}.")
-    return b"".join(parts)
-
-
-def _checked(encoding: str, data: bytes, parameters: int, sha256: bytes) -> None:
-    """Refuse octets that are not those that were announced, or that cannot be an update."""
-    if hashlib.sha256(data).digest() != sha256:
-        raise Problem("wrong-digest", "The octets are not those that Content-Digest speaks of.")
-    check(encoding, data, parameters)
+    if len(data) != expected:
+        raise Problem("wrong-length", f"An update has {expected} octets here, this one {len(data)}.")
+    return data
