@@ -10,18 +10,22 @@ import type { Settings } from "./settings";
 
 /** What a content script may say. `page` is checked by `readPage`. */
 export type ContentMessage =
-  | { kind: "page"; page: unknown }
+  | { kind: "page"; url: string; page: unknown }
   /** Is this host known as sensitive? Answered with a class, and only while marks on links are switched on. */
   | { kind: "link"; host: string };
 
-/** What the worker says to a content script: look at the page again, it has changed. */
-export interface LookAgain {
-  kind: "look-again";
+/** What the worker says to a content script: look at the page again, it has changed; or leave it in peace. */
+export interface WorkerMessage {
+  kind: "look-again" | "rest";
 }
 
-/** What a content script is told after it reported: whether links are to be marked, and nothing about the page. */
+/**
+ * What a content script is told after it reported: whether links are to be marked, and whether the page is not to be
+ * read at all; nothing about the page.
+ */
 export interface ContentAnswer {
   marks: boolean;
+  off?: true;
 }
 
 export interface LeadingWord {
@@ -48,6 +52,7 @@ export interface Party {
 export interface PopupView {
   state: "no-consent" | "not-a-page" | "off" | "waiting" | "ready";
   document: string;
+  url: string;
   site: string;
   host: string;
   verdict: Verdict | null;
@@ -95,6 +100,8 @@ export interface Sent {
   bytes: number;
   sha256: string;
   pages: number;
+  /** What the server said; nothing, if its answer has not come or never came. */
+  outcome: "unknown" | "taken" | "refused";
 }
 
 export interface WarningView {
@@ -109,11 +116,15 @@ export interface WarningView {
 /** Every question a page of ours can ask: what it says, and what it is answered. */
 export interface Calls {
   popup: [{ tab: number }, PopupView];
-  label: [{ document: string; label: number }, PopupView];
+  label: [{ document: string; url: string; label: number }, PopupView];
+  "take-back": [{ document: string; url: string }, PopupView];
   site: [{ document: string; on: boolean }, PopupView];
   options: [Record<string, never>, OptionsView];
   change: [{ settings: Partial<Settings> }, OptionsView];
-  "import-list": [{ name: string; text: string }, OptionsView];
+  /** Take a site off the list of those that are left alone. */
+  "unlist-site": [{ list: "offSites" | "unwarnedSites"; site: string }, OptionsView];
+  /** How many lines of the list were left out is told. */
+  "import-list": [{ name: string; text: string }, { view: OptionsView; notUnderstood: number }];
   "remove-list": [{ name: string }, OptionsView];
   "forget-hosts": [Record<string, never>, OptionsView];
   learn: [Record<string, never>, OptionsView];
@@ -134,8 +145,8 @@ export type PageName = "popup" | "options" | "welcome" | "sent" | "warning";
 
 /** Which page may ask what. */
 export const ALLOWED: Record<PageName, readonly Kind[]> = {
-  popup: ["popup", "label", "site"],
-  options: ["options", "change", "import-list", "remove-list", "forget-hosts", "learn", "erase", "export"],
+  popup: ["popup", "label", "take-back", "site"],
+  options: ["options", "change", "unlist-site", "import-list", "remove-list", "forget-hosts", "learn", "erase", "export"],
   welcome: ["options", "consent"],
   sent: ["sent"],
   warning: ["warning", "continue", "never"],

@@ -1,7 +1,7 @@
 import { entities, getEntity } from "third-party-web/nostats-subset";
 import { describe, expect, test } from "vitest";
 import { trackers } from "../packing/data.mjs";
-import { readHosts, readList, readTrackers, trackerOf } from "../src/core/trackers";
+import { readHosts, readTrackers, trackerOf } from "../src/core/trackers";
 import { octets } from "./bytes";
 
 const table = readTrackers(octets(trackers()));
@@ -75,10 +75,10 @@ describe("lists of a user", () => {
   });
 
   test("a list that is too long is refused", () => {
-    expect(() => readList("a".repeat(5_000_001))).toThrow("5 MB");
+    expect(() => readHosts("a".repeat(5_000_001))).toThrow("5 MB");
     const hosts = Array.from({ length: 200_001 }, (_, n) => `h${n}.example`);
-    expect(() => readList(hosts.join("\n"))).toThrow("200000 hosts");
-    expect(readList(hosts.slice(1).join("\n"))).toHaveLength(200_000);
+    expect(() => readHosts(hosts.join("\n"))).toThrow("200000 hosts");
+    expect(readHosts(hosts.slice(1).join("\n")).hosts).toHaveLength(200_000);
   });
 
   test("lines made to be slow are read fast", () => {

@@ -28,6 +28,18 @@ FLAGS = (
     "--host-resolver-rules=MAP * 127.0.0.1",
 )
 
+LABELLED = """(count) => new Promise((done, failed) => {
+  const opening = indexedDB.open("eitr");
+  opening.onsuccess = () => {
+    const change = opening.result.transaction("pages", "readwrite");
+    for (let n = 0; n < count; n += 1)
+      change.objectStore("pages").put({ page: `page ${n}`, label: n % 2 ? 0 : 5, time: n, agreed: false,
+        words: [[n % 2 ? "diabetes" : "football", 3], ["health", 1 + n % 3]] });
+    change.oncomplete = () => { opening.result.close(); done(null) };
+    change.onabort = () => failed(change.error);
+  };
+})"""
+
 T = TypeVar("T")
 
 
@@ -146,6 +158,10 @@ class Extension:
         """Take part now; return what the options page is told."""
         with self.asking("options") as ask:
             return ask({"kind": "learn"})
+
+    def judge_pages(self, count: int) -> None:
+        """Put pages that the person judged where the extension keeps them, half of them about health."""
+        self.desk.evaluate(LABELLED, count)
 
     def kill_worker(self) -> None:
         """Stop the worker as the browser does when it has nothing to do."""

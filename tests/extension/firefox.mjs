@@ -87,6 +87,19 @@ try {
   const letter = await until(() => badge(sensitive), "a letter");
   const spoken = await desk.evaluate((tabId) => browser.action.getTitle({ tabId }), await tabOf(sensitive));
   const first = await view(sensitive);
+
+  // Within the page the address changes and the text with it. Firefox goes on naming the first address to scripts.
+  const within = new URL("/within", sensitive).href;
+  await page.evaluate(() => {
+    history.pushState({}, "", "/within");
+    for (const meta of document.querySelectorAll("meta")) meta.remove();
+    document.title = "Football";
+    document.body.textContent = "The match ended two to one. The team played well, and the fans sang in the stadium.";
+  });
+  await until(async () => (await view(within)).verdict !== null, "a verdict after navigation within the page");
+  await until(async () => (await badge(within)) === "", "no letter any more");
+  const moved = (await view(within)).verdict.topic;
+
   await visit(page, plain);
   await until(async () => (await view(plain)).state === "ready", "a verdict on the plain page");
   const nothing = await badge(plain);
@@ -115,14 +128,14 @@ try {
       const found = await view(address);
       return found.state === "ready" ? found : null;
     }, "a verdict");
-    labelled.push((await ask("popup", { kind: "label", document: here.document, label: 5 })).label);
+    labelled.push((await ask("popup", { kind: "label", document: here.document, url: here.url, label: 5 })).label);
   }
   const learned = await ask("options", { kind: "learn" });
   const renewed = await until(async () => {
     const found = await ask("options", { kind: "learn" });
     return found.model.version > learned.model.version ? found : null;
   }, "a new model");
-  console.log(JSON.stringify({ boxes, agreed, letter, spoken, trackers: first.trackers, nothing, warned, known, corrected, labelled, learned, renewed }));
+  console.log(JSON.stringify({ boxes, agreed, letter, spoken, trackers: first.trackers, moved, nothing, warned, known, corrected, labelled, learned, renewed }));
 } finally {
   await browser.close();
 }

@@ -1,6 +1,7 @@
 """Web pages on this machine, under any name: Chromium is told that every host is here."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,12 +12,14 @@ class Site:
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.pages: dict[tuple[str, str], str] = {}
+        self.pages: dict[tuple[str, str], tuple[str, str]] = {}
         self.asked: list[tuple[str, str]] = []
+        self.delay = 0.0
+        """Seconds before each answer."""
 
-    def put(self, host: str, path: str, html: str) -> str:
+    def put(self, host: str, path: str, html: str, kind: str = "text/html") -> str:
         """Serve a page, and return its address."""
-        self.pages[host, path] = html
+        self.pages[host, path] = html, kind
         return self.address(host, path)
 
     def address(self, host: str, path: str = "/") -> str:
@@ -37,13 +40,17 @@ def served() -> Iterator[Site]:
         def do_GET(self) -> None:
             host = self.headers["Host"].partition(":")[0]
             site.asked.append((host, self.path))
+            time.sleep(site.delay)
             page = site.pages.get((host, self.path.partition("?")[0]))
-            body = (page or "").encode()
+            text, kind = page or ("", "text/html")
+            body = text.encode()
             self.send_response(200 if page is not None else 404)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Type", f"{kind}; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        do_POST = do_GET  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             pass

@@ -20,17 +20,6 @@ team played well, the coach praised the goalkeeper, and the fans sang in the sta
 UNSURE = (
     "<!doctype html><title>Notes</title><p>The church of the hospital was painted before the election of the team.</p>"
 )
-LABELLED = """(count) => new Promise((done, failed) => {
-  const opening = indexedDB.open("eitr");
-  opening.onsuccess = () => {
-    const change = opening.result.transaction("pages", "readwrite");
-    for (let n = 0; n < count; n += 1)
-      change.objectStore("pages").put({ page: `page ${n}`, label: n % 2 ? 0 : 5, time: n, agreed: false,
-        words: [[n % 2 ? "diabetes" : "football", 3], ["health", 1 + n % 3]] });
-    change.oncomplete = () => { opening.result.close(); done(null) };
-    change.onabort = () => failed(change.error);
-  };
-})"""
 
 
 @contextmanager
@@ -130,7 +119,7 @@ def _popup(extension: Extension, page: Page, name: str) -> Iterator[tuple[str, P
 
 
 def _learning(extension: Extension, server: Federation) -> Iterator[tuple[str, Page]]:
-    extension.desk.evaluate(LABELLED, 12)
+    extension.judge_pages(12)
     for turn in (1, 2):
         server.round = turn
         extension.learn()

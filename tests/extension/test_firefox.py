@@ -33,6 +33,7 @@ def test_the_whole_path_in_firefox(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert found["letter"] == "H!"
     assert "health, illness or medical care; 1 company follows you" in found["spoken"]
     assert [(party["company"], party["category"]) for party in found["trackers"]] == [("Google", "analytics")]
+    assert found["moved"] == 5, "the page is judged again when its address changes within it"
     assert found["nothing"] == ""
     assert "/pages/warning/warning.html" in found["warned"]
     assert "clinic.test" in found["known"]

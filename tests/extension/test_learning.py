@@ -7,22 +7,11 @@ from typing import Any
 import pytest
 
 from .federation import NO_ROUND, WEIGHTS, Federation, federation
+from .running import running_extension
 from .site import served
 
-playwright = pytest.importorskip("playwright.sync_api", reason="no browser to test with")
 pytestmark = pytest.mark.slow
 
-LABELLED = """(count) => new Promise((done, failed) => {
-  const opening = indexedDB.open("eitr");
-  opening.onsuccess = () => {
-    const change = opening.result.transaction("pages", "readwrite");
-    for (let n = 0; n < count; n += 1)
-      change.objectStore("pages").put({page: `page ${n}`, label: n % 2 ? 0 : 5, time: n, agreed: false,
-        words: [[n % 2 ? "diabetes" : "football", 3], ["health", 1 + n % 3]]});
-    change.oncomplete = () => { opening.result.close(); done(null) };
-    change.onabort = () => failed(change.error);
-  };
-})"""
 STEPS = (
     "/api/v1/participants",
     "/api/v1/model",
@@ -43,12 +32,6 @@ SPOILED = {
 }
 
 
-@pytest.fixture(scope="module")
-def started() -> Iterator[Any]:
-    with playwright.sync_playwright() as found:
-        yield found
-
-
 @pytest.fixture
 def server() -> Iterator[Federation]:
     with federation() as found:
@@ -58,11 +41,9 @@ def server() -> Iterator[Federation]:
 @pytest.fixture
 def contributing(started: Any, server: Federation) -> Iterator[Any]:
     """A browser whose user contributes and has judged six pages."""
-    from .browser import chromium_with_extension
-
-    with chromium_with_extension(started) as found:
+    with running_extension(started, agreed=False) as found:
         found.consent(server=server.address)
-        found.desk.evaluate(LABELLED, 6)
+        found.judge_pages(6)
         yield found
 
 
@@ -86,13 +67,11 @@ def test_one_update_a_round_is_learned_sent_and_listed(contributing, server):
 
 
 def test_nothing_is_asked_of_the_server_without_consent_to_contribute(started, server):
-    from .browser import chromium_with_extension
-
-    with chromium_with_extension(started) as found:
+    with running_extension(started, agreed=False) as found:
         found.consent()
         with found.asking("options") as ask:
             ask({"kind": "change", "settings": {"server": server.address}})
-        found.desk.evaluate(LABELLED, 6)
+        found.judge_pages(6)
         assert found.learn()["learning"]["last"] == ""
         assert server.asked == []
 
@@ -128,11 +107,12 @@ def test_a_worker_killed_at_any_step_loses_nothing_and_sends_nothing_twice(contr
     for _ in range(3):
         contributing.learn()
     (listed,) = sent(contributing)
+    assert listed["outcome"] == "taken"
     assert set(server.updates[1]) == {listed["sha256"]}
 
 
 def test_a_worker_killed_while_it_trains_starts_again_with_the_same_seed(contributing, server):
-    contributing.desk.evaluate(LABELLED, 1000)
+    contributing.judge_pages(1000)
     server.epochs = 40
     called = threading.Event()
     server.after = lambda path: called.set() if path.endswith("/current") else None
@@ -178,10 +158,12 @@ def test_models_that_are_older_or_of_another_kind_are_refused(contributing, serv
 
 def test_a_closed_round_is_let_go_of_and_the_next_one_served(contributing, server):
     server.spoiled["/api/v1/rounds/1/update"] = (409, {"type": "/problems/round-closed", "status": 409}, {})
-    assert contributing.learn()["learning"]["last"] == "learning_round_closed"
-    assert sent(contributing) == []
+    view = contributing.learn()
+    assert (view["learning"]["last"], view["learning"]["sent"]) == ("learning_round_closed", 0)
     server.round = 2
-    assert contributing.learn()["learning"]["last"] == "learning_sent"
+    view = contributing.learn()
+    assert (view["learning"]["last"], view["learning"]["sent"]) == ("learning_sent", 1)
+    assert [(one["round"], one["outcome"]) for one in sent(contributing)] == [(2, "taken"), (1, "refused")]
 
 
 def test_a_server_that_forgot_us_is_enrolled_with_again(contributing, server):
@@ -201,6 +183,86 @@ def test_who_stops_contributing_sends_nothing_that_was_ready(contributing, serve
     server.spoiled = {"/api/v1/rounds/current": NO_ROUND}
     contributing.learn()
     assert server.updates == {}
+
+
+def held_up(server: Federation, method: str, path: str) -> tuple[threading.Event, threading.Event]:
+    """Keep a request waiting. The first event says that it is there, the second lets it be answered."""
+    there, done = threading.Event(), threading.Event()
+
+    def before(asked: str) -> None:
+        if asked == path and server.asked[-1] == f"{method} {path}" and not there.is_set():
+            there.set()
+            done.wait(20)
+
+    server.before = before
+    return there, done
+
+
+def start_learning(extension: Any) -> Any:
+    options = extension.open("options")
+    options.evaluate("() => { chrome.runtime.sendMessage({kind: 'learn'}).catch(() => null); return null }")
+    return options
+
+
+def test_who_stops_contributing_during_an_upload_ends_it(contributing, server):
+    there, done = held_up(server, "PUT", "/api/v1/rounds/1/update")
+    options = start_learning(contributing)
+    assert there.wait(20)
+    options.evaluate("() => chrome.runtime.sendMessage({kind: 'change', settings: {contributing: false}})")
+    done.set()
+    (listed,) = sent(contributing)
+    assert listed["outcome"] == "unknown", "the person is told that it may have arrived"
+    asked = len(server.asked)
+    assert contributing.learn()["learning"]["last"] == ""
+    assert len(server.asked) == asked
+
+
+def test_whoever_deletes_everything_while_the_browser_enrols_is_unknown_afterwards(contributing, server):
+    there, done = held_up(server, "POST", "/api/v1/participants")
+    options = start_learning(contributing)
+    assert there.wait(20)
+    told = options.evaluate("() => chrome.runtime.sendMessage({kind: 'erase', server: true})")
+    done.set()
+    assert told["ok"], told
+    options.wait_for_timeout(1000)
+    with contributing.asking("options") as ask:
+        view = ask({"kind": "options"})
+        assert ask({"kind": "export"})["data"]["servers"] == []
+    assert (view["learning"]["enrolled"], view["model"]["version"], view["settings"]["asked"]) == (False, 0, 0)
+
+
+def test_who_goes_to_another_server_and_comes_back_sends_nothing_twice(contributing, server):
+    assert contributing.learn()["learning"]["last"] == "learning_sent"
+    with federation() as other, contributing.asking("options") as ask:
+        ask({"kind": "change", "settings": {"server": other.address}})
+        assert contributing.learn()["learning"]["last"] == "learning_sent"
+        ask({"kind": "change", "settings": {"server": server.address}})
+        assert contributing.learn()["learning"]["last"] == "learning_already_sent"
+    assert len(server.updates[1]) == len(other.updates[1]) == 1
+    assert len([one for one in server.asked if one.startswith("PUT")]) == 1
+
+
+@pytest.mark.parametrize("status", [404, 403, 520])
+def test_what_something_before_the_server_answers_is_no_refusal(contributing, server, status):
+    server.spoiled["/api/v1/rounds/1/update"] = (status, b"<h1>Down for maintenance</h1>", {})
+    assert contributing.learn()["learning"]["last"] == "learning_unreachable"
+    server.spoiled.clear()
+    assert contributing.learn()["learning"]["last"] == "learning_sent"
+    (listed,) = sent(contributing)
+    assert (listed["outcome"], server.updates[1]) == ("taken", [listed["sha256"]])
+
+
+def test_a_server_that_is_gone_keeps_no_other_from_deleting(contributing, server):
+    with federation() as other:
+        with contributing.asking("options") as ask:
+            contributing.learn()
+            ask({"kind": "change", "settings": {"server": other.address}})
+            contributing.learn()
+            server.spoiled["/api/v1/me"] = (503, b"", {})
+            page = contributing.open("options")
+            told = page.evaluate("() => chrome.runtime.sendMessage({kind: 'erase', server: true})")
+        assert told == {"ok": False, "problem": "problem_erase_server"}
+        assert other.asked[-1] == "DELETE /api/v1/me"
 
 
 def test_everything_can_be_deleted_here_and_there(contributing, server):

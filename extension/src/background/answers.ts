@@ -2,10 +2,10 @@
 
 import { BadInput } from "../core/bad_input";
 import { NON_SENSITIVE, TOPICS } from "../core/taxonomy";
-import { readList, siteOf } from "../core/trackers";
+import { readHosts, siteOf } from "../core/trackers";
 import { Problem, type Calls, type Kind, type OptionsView, type PopupView } from "../messages";
 import { readServer, type Settings } from "../settings";
-import { changeSettings, settings } from "./choices";
+import { settings } from "./choices";
 import { consider } from "./consider";
 import {
   changedDocument,
@@ -21,12 +21,13 @@ import { eraseEverything } from "./erase";
 import { exportedData } from "./export";
 import { showAllFaces, shownTopic } from "./face";
 import { knownHosts } from "./hosts";
-import { labelPage } from "./labels";
+import { labelPage, removeLabel } from "./labels";
 import { learn, learningView } from "./learning/learning";
 import { sentUpdates } from "./learning/outbox";
 import { model } from "./model";
+import { letRest } from "./navigation";
 import { addHostList, hostLists, hostOf, knowledge, partiesOf, removeHostList } from "./parties";
-import { applySettings } from "./settled";
+import { changeAndApply } from "./settled";
 import { continueTo, forget, warningView } from "./warnings";
 
 type Wish = Record<string, unknown>;
@@ -41,7 +42,7 @@ export const ANSWERS: Answers = {
   },
 
   async label(wish) {
-    const seen = await openDocument(wish);
+    const seen = await openPage(wish);
     const label = wish["label"];
     if (typeof label !== "number" || !Number.isInteger(label) || TOPICS[label] === undefined)
       throw new Problem("problem_failed");
@@ -56,14 +57,27 @@ export const ANSWERS: Answers = {
     return popupView(seen);
   },
 
+  async "take-back"(wish) {
+    const seen = await openPage(wish);
+    await removeLabel(seen.url);
+    seen.label = null;
+    changedDocument(seen);
+    await saveDocuments();
+    await consider(seen);
+    return popupView(seen);
+  },
+
   async site(wish) {
     const seen = await openDocument(wish);
     const site = siteOf(hostOf(seen.url));
-    const others = (await settings()).offSites.filter((other) => other !== site);
     const on = wish["on"] === true;
-    await changeAndApply({ offSites: on ? others : [...others, site] });
+    await changeAndApply(({ offSites }) => {
+      const others = offSites.filter((other) => other !== site);
+      return { offSites: on ? others : [...others, site] };
+    });
     if (!on) {
       moved(seen, seen.url);
+      await letRest([seen.tab]);
       await forget((host) => siteOf(host) === site);
     }
     await consider(seen);
@@ -79,18 +93,20 @@ export const ANSWERS: Answers = {
     return optionsView();
   },
 
+  async "unlist-site"(wish) {
+    const without = (sites: string[]) => sites.filter((site) => site !== wish["site"]);
+    const list = wish["list"] === "unwarnedSites" ? "unwarnedSites" : "offSites";
+    await changeAndApply((before) => ({ [list]: without(before[list]) }));
+    return optionsView();
+  },
+
   async "import-list"(wish) {
     const name = String(wish["name"]).slice(0, LONGEST_NAME);
-    let hosts: string[];
-    try {
-      hosts = readList(String(wish["text"]));
-    } catch (error) {
-      throw error instanceof BadInput ? new Problem("problem_list_size") : error;
-    }
+    const { hosts, notUnderstood } = hostsOf(String(wish["text"]));
     if (hosts.length === 0) throw new Problem("problem_list_empty");
     await addHostList({ name, hosts });
     await showAllFaces();
-    return optionsView();
+    return { view: await optionsView(), notUnderstood };
   },
 
   async "remove-list"(wish) {
@@ -151,24 +167,25 @@ export const ANSWERS: Answers = {
     const view = await warningView(String(wish["target"]));
     if (view === null) throw new Problem("problem_failed");
     const site = siteOf(view.host);
-    await changeAndApply({ unwarnedSites: [...(await settings()).unwarnedSites, site] });
+    await changeAndApply(({ unwarnedSites }) => ({ unwarnedSites: [...unwarnedSites, site] }));
     await forget((host) => siteOf(host) === site);
     return { target: view.target };
   },
 };
-
-async function changeAndApply(change: Partial<Settings>): Promise<Settings> {
-  const before = await settings();
-  const after = await changeSettings(change);
-  await applySettings(before, after);
-  return after;
-}
 
 function server(text: string): string {
   try {
     return readServer(text);
   } catch (error) {
     throw error instanceof BadInput ? new Problem(error.message) : error;
+  }
+}
+
+function hostsOf(text: string): ReturnType<typeof readHosts> {
+  try {
+    return readHosts(text);
+  } catch (error) {
+    throw error instanceof BadInput ? new Problem("problem_list_size") : error;
   }
 }
 
@@ -179,6 +196,13 @@ async function openDocument(wish: Wish): Promise<SeenDocument> {
   return seen;
 }
 
+/** The document, if it still shows what the popup showed: it may have moved on to another page within itself. */
+async function openPage(wish: Wish): Promise<SeenDocument> {
+  const seen = await openDocument(wish);
+  if (!seen.judged || seen.url !== wish["url"]) throw new Problem("problem_page_gone");
+  return seen;
+}
+
 async function popupView(seen: SeenDocument | undefined): Promise<PopupView> {
   const choices = await settings();
   const host = hostOf(seen?.url ?? "");
@@ -186,6 +210,7 @@ async function popupView(seen: SeenDocument | undefined): Promise<PopupView> {
   const empty: PopupView = {
     state: choices.classifying ? "not-a-page" : "no-consent",
     document: seen?.id ?? "",
+    url: seen?.url ?? "",
     site,
     host,
     verdict: null,

@@ -17,11 +17,22 @@ export function settings(): Promise<Settings> {
   return held;
 }
 
-export async function changeSettings(change: Partial<Settings>): Promise<Settings> {
-  const changed = readSettings(change, await settings());
-  await writeKept("settings", changed);
-  held = Promise.resolve(changed);
-  return changed;
+/** What to change, or how it follows from what is chosen. */
+export type Change = Partial<Settings> | ((before: Readonly<Settings>) => Partial<Settings>);
+
+let queue: Promise<unknown> = Promise.resolve();
+
+/** Return the settings before and after. One change after the other: each starts from what the last has left. */
+export function changeSettings(change: Change): Promise<[before: Settings, after: Settings]> {
+  const turn = queue.then(async (): Promise<[Settings, Settings]> => {
+    const before = await settings();
+    const after = readSettings(typeof change === "function" ? change(before) : change, before);
+    await writeKept("settings", after);
+    held = Promise.resolve(after);
+    return [before, after];
+  });
+  queue = turn.catch(() => undefined);
+  return turn;
 }
 
 /** Forget what is held, after the database was deleted. */

@@ -1,6 +1,7 @@
 /** A document changed, or became known better: show it, and remember its host if it is both sensitive and tracked. */
 
 import { NON_SENSITIVE } from "../core/taxonomy";
+import { siteOf } from "../core/trackers";
 import { settings } from "./choices";
 import { currentDocument, type SeenDocument } from "./documents";
 import { shownTopic, showFace } from "./face";
@@ -14,11 +15,13 @@ const waiting = new Set<SeenDocument>();
 export async function consider(seen: SeenDocument): Promise<void> {
   if (currentDocument(seen.tab) !== seen) return;
   await showFace(seen.tab);
-  const topic = shownTopic(seen, await settings());
+  const choices = await settings();
+  const host = hostOf(seen.url);
+  const topic = shownTopic(seen, choices);
+  if (!choices.classifying || host === "" || choices.offSites.includes(siteOf(host))) return;
   if (topic === null || topic === NON_SENSITIVE) return;
   const found = companies(partiesOf(seen, await knowledge()).trackers);
-  const host = hostOf(seen.url);
-  if (found.length > 0 && host !== "") await remember(host, topic, found);
+  if (found.length > 0) await remember(host, topic, found);
 }
 
 /** The same, but once for the many requests of a page that loads. */

@@ -27,9 +27,11 @@ export interface SeenDocument {
   time: number;
 }
 
-const MOST_HOSTS = 500;
-const MOST_DOCUMENTS = 300;
+/** Together less than the 10 MB that `storage.session` holds, also for pages that do their worst. */
+const MOST_HOSTS = 300;
+const MOST_DOCUMENTS = 200;
 const MOST_DOCUMENTS_A_TAB = 8;
+const MOST_FRAMES = 2000;
 const MOST_EARLY = 50;
 const WRITE_AFTER_MS = 50;
 
@@ -81,8 +83,11 @@ export function committed(tab: number, documentId: string | undefined, address: 
   found.tab = tab;
   found.time = Date.now();
   documents.set(id, found);
+  const before = tabs.get(tab);
   tabs.set(tab, id);
-  void browser.storage.session.set({ [`tab:${tab}`]: id });
+  // Only the page that is shown can be corrected.
+  if (before !== undefined && before !== id) void browser.storage.session.remove(`words:${before}`);
+  void keep({ [`tab:${tab}`]: id });
   for (const host of early.get(id) ?? []) addHost(found, host);
   early.delete(id);
   evict(tab);
@@ -90,12 +95,18 @@ export function committed(tab: number, documentId: string | undefined, address: 
   return found;
 }
 
+/** A tab shows nothing that we know: an error of the browser's, for one. */
+export function tabLeft(tab: number): void {
+  tabs.delete(tab);
+  void browser.storage.session.remove(`tab:${tab}`);
+}
+
 /** A frame shows a new document: what it asks for counts for the document of its tab. */
 export function frameCommitted(documentId: string | undefined, parentDocumentId: string | undefined): void {
   if (documentId === undefined || parentDocumentId === undefined) return;
   const top = topOf(parentDocumentId);
   if (top === undefined) return;
-  frames.set(documentId, top.id);
+  noteFrame(documentId, top);
   for (const host of early.get(documentId) ?? []) addHost(top, host);
   early.delete(documentId);
 }
@@ -116,7 +127,7 @@ export function requested(request: Requested, host: string): SeenDocument | unde
   if (found === undefined && request.frameId > 0 && request.documentLifecycle === "active")
     found = currentDocument(request.tabId);
   if (found !== undefined) {
-    if (documentId !== undefined && documentId !== found.id) frames.set(documentId, found.id);
+    if (documentId !== undefined && documentId !== found.id) noteFrame(documentId, found);
     return addHost(found, host) ? found : undefined;
   }
   if (own !== undefined) {
@@ -152,23 +163,29 @@ export async function saveDocuments(): Promise<void> {
     if (found !== undefined) values[`document:${id}`] = found;
   }
   changed.clear();
-  await browser.storage.session.set(values);
+  await keep(values);
 }
 
-/** The words of a document, kept beside it for the case that the person corrects its class. */
+/**
+ * The words of a document, kept beside it for the case that the person corrects its class. As one text: a list of pairs
+ * takes ten times as much of the little room there is.
+ */
 export async function saveWords(found: SeenDocument, words: WordCount[]): Promise<void> {
-  await browser.storage.session.set({ [`words:${found.id}`]: words });
+  await keep({ [`words:${found.id}`]: words.map(([word, count]) => `${word} ${count}`).join("\n") });
 }
 
 export async function savedWords(found: SeenDocument): Promise<WordCount[] | undefined> {
   const key = `words:${found.id}`;
-  return (await browser.storage.session.get(key))[key] as WordCount[] | undefined;
+  const text = (await browser.storage.session.get(key))[key] as string | undefined;
+  return text?.split("\n").flatMap((line): WordCount[] => {
+    const [word, count] = line.split(" ");
+    return word && count ? [[word, Number(count)]] : [];
+  });
 }
 
 export function tabRemoved(tab: number): void {
-  tabs.delete(tab);
+  tabLeft(tab);
   for (const found of documents.values()) if (found.tab === tab) drop(found);
-  void browser.storage.session.remove(`tab:${tab}`);
 }
 
 /** Forget everything: the person took back their consent, or deletes everything. */
@@ -182,6 +199,23 @@ export async function forgetDocuments(): Promise<void> {
 
 function topOf(documentId: string): SeenDocument | undefined {
   return documents.get(documentId) ?? documents.get(frames.get(documentId) ?? "");
+}
+
+function noteFrame(documentId: string, top: SeenDocument): void {
+  frames.set(documentId, top.id);
+  for (const oldest of frames.keys()) if (frames.size > MOST_FRAMES) frames.delete(oldest);
+}
+
+/** Write; where there is no room, what no tab shows makes some, and if that is not enough, rather nothing than what was
+ * true before. */
+async function keep(values: Record<string, unknown>): Promise<void> {
+  try {
+    await browser.storage.session.set(values);
+  } catch {
+    const shown = new Set(tabs.values());
+    for (const found of documents.values()) if (!shown.has(found.id)) drop(found);
+    await browser.storage.session.set(values).catch(() => browser.storage.session.remove(Object.keys(values)));
+  }
 }
 
 function addHost(found: SeenDocument, host: string): boolean {

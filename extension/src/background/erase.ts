@@ -4,21 +4,30 @@
  */
 
 import { Problem } from "../messages";
-import { forgetChoices } from "./choices";
+import { stopCollecting } from "../collection";
+import { changeSettings, forgetChoices } from "./choices";
 import { deleteDatabase } from "./database";
 import { forgetDocuments, openTabs } from "./documents";
 import { showFace } from "./face";
 import { forgetHeldHosts } from "./hosts";
 import { forgetSalt } from "./labels";
+import { stopLearning } from "./learning/learning";
 import { eraseAt, participants } from "./learning/participant";
 import { Refused } from "./learning/server";
 import { forgetModel } from "./model";
+import { letRest } from "./navigation";
 import { forgetKnowledge } from "./parties";
 import { syncEverything } from "./settled";
 import { forget } from "./warnings";
 
 export async function eraseEverything(alsoAtServer: boolean): Promise<void> {
+  // Whoever enrols at this moment is deleted with the others.
+  await stopLearning();
   if (alsoAtServer) await eraseAtServers();
+  // From here on nothing is noted.
+  await changeSettings({ classifying: false, contributing: false, studies: false });
+  await stopCollecting();
+  await letRest(openTabs());
   await forget(() => true);
   const tabs = openTabs();
   await forgetDocuments();
@@ -30,12 +39,10 @@ export async function eraseEverything(alsoAtServer: boolean): Promise<void> {
 
 /** Also at servers of earlier days. */
 async function eraseAtServers(): Promise<void> {
-  for (const participant of await participants()) {
-    try {
-      await eraseAt(participant);
-    } catch (error) {
-      // 401: it does not know us, so there is nothing to delete.
-      if (!(error instanceof Refused && error.status === 401)) throw new Problem("problem_erase_server");
-    }
-  }
+  const asked = await Promise.allSettled((await participants()).map(eraseAt));
+  // 401: it does not know us, so there is nothing to delete.
+  const failed = asked.filter(
+    (one) => one.status === "rejected" && !(one.reason instanceof Refused && one.reason.status === 401),
+  );
+  if (failed.length > 0) throw new Problem("problem_erase_server");
 }

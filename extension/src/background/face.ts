@@ -24,9 +24,16 @@ export function shownTopic(seen: SeenDocument, { threshold }: Settings): number 
   return seen.verdict.topic;
 }
 
+/** The latest wish to show each tab's face: one that took longer must not come after it with what was true before. */
+const latest = new Map<number, symbol>();
+
 /** Bring the toolbar of a tab up to date. */
 export async function showFace(tab: number): Promise<void> {
+  const wish = Symbol();
+  latest.set(tab, wish);
   const { text, colour, title } = await faceOf(currentDocument(tab)).catch(() => blank("badge_unknown"));
+  if (latest.get(tab) !== wish) return;
+  latest.delete(tab);
   try {
     await Promise.all([
       browser.action.setBadgeText({ tabId: tab, text }),

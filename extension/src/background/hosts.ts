@@ -11,7 +11,7 @@ export interface KnownHost {
   rule: number;
 }
 
-const MOST_COMPANIES = 20;
+const MOST_COMPANIES = 100;
 
 let held: Promise<Map<string, KnownHost>> | null = null;
 

@@ -31,6 +31,12 @@ export async function labelPage(url: string, label: number, words: WordCount[], 
   });
 }
 
+/** The person takes their word back. */
+export async function removeLabel(url: string): Promise<void> {
+  const page = await keyOf(url);
+  await write(["pages"], (of) => of("pages").delete(page));
+}
+
 /** The oldest pages, without which this one has room. */
 async function pagesBeyond(page: string): Promise<LabelledWords[]> {
   const others = (await labelledPages()).filter((other) => other.page !== page);

@@ -1,13 +1,22 @@
 /** Where tabs go. A badge never outlives the page it was made for. */
 
 import { browser } from "../browser";
-import type { LookAgain } from "../messages";
+import type { WorkerMessage } from "../messages";
 import { pageAddress } from "./address";
 import { settings } from "./choices";
 import { consider } from "./consider";
-import { committed, currentDocument, documentsLoaded, frameCommitted, moved, openTabs, tabRemoved } from "./documents";
+import {
+  committed,
+  currentDocument,
+  documentsLoaded,
+  frameCommitted,
+  moved,
+  openTabs,
+  tabLeft,
+  tabRemoved,
+} from "./documents";
 import { showFace } from "./face";
-import { endVisits } from "./warnings";
+import { arrived, endVisits } from "./warnings";
 
 type Committed = chrome.webNavigation.WebNavigationTransitionCallbackDetails & {
   documentId?: string;
@@ -16,6 +25,7 @@ type Committed = chrome.webNavigation.WebNavigationTransitionCallbackDetails & {
 
 export function listenToNavigation(): void {
   browser.webNavigation.onCommitted.addListener((details) => void onCommitted(details));
+  browser.webNavigation.onErrorOccurred.addListener((details) => void onErrorOccurred(details));
   browser.webNavigation.onHistoryStateUpdated.addListener((details) => void onMoved(details));
   browser.webNavigation.onReferenceFragmentUpdated.addListener((details) => void onMoved(details));
   browser.tabs.onRemoved.addListener((tab) => void onRemoved(tab));
@@ -25,7 +35,12 @@ export function listenToNavigation(): void {
 /** Ask the pages of all tabs to be looked at again: the model or the settings changed. */
 export async function lookAtAllAgain(): Promise<void> {
   await documentsLoaded();
-  await Promise.all(openTabs().map(lookAgain));
+  await Promise.all(openTabs().map((tab) => tellPage(tab, "look-again")));
+}
+
+/** Ask the pages of tabs not to be looked at any more. */
+export async function letRest(tabs: number[]): Promise<void> {
+  await Promise.all(tabs.map((tab) => tellPage(tab, "rest")));
 }
 
 async function onCommitted(details: Committed): Promise<void> {
@@ -36,6 +51,24 @@ async function onCommitted(details: Committed): Promise<void> {
   const back = details.transitionQualifiers?.includes("forward_back") ?? false;
   const seen = committed(details.tabId, details.documentId, details.url, back);
   await consider(seen);
+  const asked = back || details.transitionType === "form_submit";
+  await arrived(details.tabId, details.url, !asked);
+  await endVisits();
+}
+
+/** An error of the browser's is no page and is not told of as one; nor is a download, after which the page is still there. */
+async function onErrorOccurred({ tabId, frameId }: { tabId: number; frameId: number }): Promise<void> {
+  if (frameId !== 0 || !(await settings()).classifying) return;
+  await documentsLoaded();
+  const current = currentDocument(tabId);
+  if (current === undefined) return;
+  const shown: Partial<chrome.webNavigation.GetFrameResultDetails> | null = await browser.webNavigation
+    .getFrame({ tabId, frameId })
+    .catch(() => null);
+  const same = shown?.documentId === undefined ? pageAddress(shown?.url ?? "") === current.url : shown.documentId === current.id;
+  if (currentDocument(tabId) !== current || (same && shown?.errorOccurred !== true)) return;
+  tabLeft(tabId);
+  await showFace(tabId);
   await endVisits();
 }
 
@@ -46,7 +79,7 @@ async function onMoved(details: Committed): Promise<void> {
   if (seen === undefined || seen.url === pageAddress(details.url)) return;
   moved(seen, details.url);
   await showFace(seen.tab);
-  await lookAgain(seen.tab);
+  await tellPage(seen.tab, "look-again");
 }
 
 async function onRemoved(tab: number): Promise<void> {
@@ -55,9 +88,9 @@ async function onRemoved(tab: number): Promise<void> {
   await endVisits();
 }
 
-async function lookAgain(tab: number): Promise<void> {
+async function tellPage(tab: number, kind: WorkerMessage["kind"]): Promise<void> {
   try {
-    await browser.tabs.sendMessage(tab, { kind: "look-again" } satisfies LookAgain, { frameId: 0 });
+    await browser.tabs.sendMessage(tab, { kind } satisfies WorkerMessage, { frameId: 0 });
   } catch {
     // No content script there: not a web page, or one that is switched off.
   }

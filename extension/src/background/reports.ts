@@ -1,5 +1,6 @@
 /** What content scripts say. They speak for pages: whatever is odd about a message, it changes nothing. */
 
+import { browser } from "../browser";
 import { readPage } from "../core/content";
 import { siteOf } from "../core/trackers";
 import type { ContentAnswer } from "../messages";
@@ -21,16 +22,19 @@ import { labelOf } from "./labels";
 import { hostOf } from "./parties";
 
 type Sender = chrome.runtime.MessageSender;
+/** Firefox has no ids of documents. */
+type Frame = Partial<chrome.webNavigation.GetFrameResultDetails>;
 
 const NOTHING: ContentAnswer = { marks: false };
+const OFF: ContentAnswer = { marks: false, off: true };
 
 /** Judge the page that a content script sent. */
 export async function reported(message: object, sender: Sender): Promise<ContentAnswer> {
   const { classifying, offSites, linkMarks } = await settings();
   const host = hostOf(sender.url ?? "");
-  if (!classifying || host === "" || offSites.includes(siteOf(host))) return NOTHING;
+  if (!classifying || host === "" || offSites.includes(siteOf(host))) return OFF;
   await documentsLoaded();
-  const seen = documentOf(sender);
+  const seen = await documentOf(sender, addressOf(message, sender));
   if (seen === undefined) return NOTHING;
   const page = readPage("page" in message ? message.page : null);
   const { url } = seen;
@@ -53,15 +57,29 @@ export async function linked(message: object): Promise<number | null> {
   return (await knownHosts()).get(message.host)?.topic ?? null;
 }
 
+/**
+ * The address of the page now. Firefox says where the page was when its script started; the script itself says where
+ * it is, and is believed as long as it stays on its site.
+ */
+function addressOf(message: object, { url = "" }: Sender): string {
+  const told = "url" in message && typeof message.url === "string" ? message.url : "";
+  return URL.canParse(told) && new URL(told).origin === new URL(url).origin ? told : url;
+}
+
 /** The document a content script runs in, if it is the one its tab shows. */
-function documentOf(sender: Sender): SeenDocument | undefined {
+async function documentOf(sender: Sender, url: string): Promise<SeenDocument | undefined> {
   const tab = sender.tab?.id;
-  if (tab === undefined || sender.url === undefined) return undefined;
+  if (tab === undefined) return undefined;
   if (sender.documentLifecycle !== undefined && sender.documentLifecycle !== "active") return undefined;
   const current = currentDocument(tab);
-  const same =
-    current !== undefined &&
-    (sender.documentId === undefined ? current.url === pageAddress(sender.url) : current.id === sender.documentId);
-  // Its commit was not seen: the extension was switched on while the page was open.
-  return same ? current : committed(tab, sender.documentId, sender.url, true);
+  const isIt = (id: string | undefined, address: string | undefined) =>
+    sender.documentId === undefined
+      ? address !== undefined && pageAddress(url) === pageAddress(address)
+      : sender.documentId === id;
+  if (isIt(current?.id, current?.url)) return current;
+  // Either its commit was not seen, because the extension was switched on while the page was open, or it is a late word
+  // of a page that the tab has left. The browser knows.
+  const shown: Frame | null = await browser.webNavigation.getFrame({ tabId: tab, frameId: 0 });
+  if (currentDocument(tab) !== current) return documentOf(sender, url);
+  return isIt(shown?.documentId, shown?.url) ? committed(tab, sender.documentId, url, true) : undefined;
 }

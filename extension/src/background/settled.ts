@@ -1,33 +1,42 @@
 /** Make everything as the settings ask: after a change, and whenever the worker starts. */
 
 import type { Settings } from "../settings";
+import { changeSettings, type Change } from "./choices";
 import { forgetDocuments, openTabs } from "./documents";
 import { showAllFaces, showFace } from "./face";
-import { forgetFailures, syncAlarm } from "./learning/learning";
-import { dropUpdate, waitingUpdate } from "./learning/outbox";
+import { forgetFailures, stopLearning, syncAlarm } from "./learning/learning";
+import { dropUpdate } from "./learning/outbox";
+import { letRest } from "./navigation";
 import { readOpenTabs, syncScripts } from "./scripts";
 import { syncRules } from "./warnings";
 
-export async function applySettings(before: Settings, after: Settings): Promise<void> {
-  await syncEverything();
+/** Change settings, and everything that depends on them; return them. */
+export async function changeAndApply(change: Change): Promise<Settings> {
+  const [before, after] = await changeSettings(change);
+  await applySettings(before, after);
+  return after;
+}
+
+async function applySettings(before: Settings, after: Settings): Promise<void> {
+  // What is taken back comes first, whatever else may fail.
   if (before.classifying && !after.classifying) {
     const tabs = openTabs();
     await forgetDocuments();
-    await Promise.all(tabs.map(showFace));
+    await Promise.all([letRest(tabs), ...tabs.map(showFace)]);
   }
-  // Whoever takes back their word, or goes elsewhere, sends nothing more there.
-  if (!after.contributing || before.server !== after.server) await dropWaiting();
+  if (!after.contributing || before.server !== after.server) {
+    await stopLearning();
+    await dropUpdate();
+  }
   if (before.server !== after.server) await forgetFailures();
+  await showAllFaces();
+  await syncEverything();
   const switchedOn = after.classifying && (!before.classifying || before.offSites.length > after.offSites.length);
   if (switchedOn) await readOpenTabs();
-  await showAllFaces();
 }
 
+/** Each for itself: what is wrong with one must not keep the others from being done. */
 export async function syncEverything(): Promise<void> {
-  await Promise.all([syncScripts(), syncRules(), syncAlarm()]);
-}
-
-async function dropWaiting(): Promise<void> {
-  const waiting = await waitingUpdate();
-  if (waiting !== undefined) await dropUpdate(waiting, false);
+  const done = await Promise.allSettled([syncScripts(), syncRules(), syncAlarm()]);
+  for (const one of done) if (one.status === "rejected") throw one.reason;
 }

@@ -29,6 +29,7 @@ export async function remember(host: string, topic: number, companies: string[])
     companies.every((company) => before.companies.includes(company))
   )
     return;
+  if (before === undefined && !(await takesRuleFor(host))) return;
   const oldest = await noteHost(host, topic, companies, MOST_HOSTS);
   if (before !== undefined) return;
   const known = (await knownHosts()).get(host)!;
@@ -37,6 +38,30 @@ export async function remember(host: string, topic: number, companies: string[])
   await browser.declarativeNetRequest.updateDynamicRules({
     addRules: [redirection(known)],
     removeRuleIds: [known.rule, ...oldest.map(({ rule }) => rule)],
+  });
+}
+
+/**
+ * A tab arrived at an address although its host may be one to warn of: no rule stops what a site's own service worker
+ * answers, what comes back from history, nor forms. What the person did not ask for is led to the warning after all;
+ * the others are on a visit.
+ */
+export async function arrived(tab: number, address: string, toBeAsked: boolean): Promise<void> {
+  const { classifying, warnings } = await settings();
+  const known = (await knownHosts()).get(hostOf(address));
+  if (known === undefined || !classifying || !warnings) return;
+  const { declarativeNetRequest: rules } = browser;
+  const isIn = (some: chrome.declarativeNetRequest.Rule[]) => some.some(({ id }) => id === known.rule);
+  // No rule yet: the host is being noted. An exception: the visit is under way.
+  if (!isIn(await rules.getDynamicRules()) || isIn(await rules.getSessionRules())) return;
+  if (!toBeAsked) return allow([known]);
+  const page = browser.runtime.getURL("pages/warning/warning.html");
+  // From within the page, so that it does not stay in the tab's history, where "Go back" would find it.
+  await browser.scripting.executeScript({
+    target: { tabId: tab },
+    injectImmediately: true,
+    func: (to: string) => location.replace(to),
+    args: [`${page}#${address}`],
   });
 }
 
@@ -72,7 +97,7 @@ export async function endVisits(): Promise<void> {
   if (removeRuleIds.length > 0) await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
 }
 
-/** What the interstitial shows for an address; null if there is nothing to warn of. */
+/** What the interstitial shows for an address; null if there is nothing to warn of, or not any more. */
 export async function warningView(target: string): Promise<WarningView | null> {
   const known = (await knownHosts()).get(hostOf(target));
   if (known === undefined) return null;
@@ -100,6 +125,20 @@ async function allow(hosts: KnownHost[]): Promise<void> {
   });
 }
 
+/** The browser compiles a rule's pattern in little memory: a very long name does not fit. */
+async function takesRuleFor(host: string): Promise<boolean> {
+  const { isSupported } = await browser.declarativeNetRequest.isRegexSupported({
+    regex: pattern(host),
+    requireCapturing: true,
+  });
+  return isSupported;
+}
+
+/** Credentials, port and path may be anything; the host is this one. */
+function pattern(host: string): string {
+  return `^https?://([^/?#]*@)?${host.replace(/[^a-z0-9-]/gi, "\\$&")}(:[0-9]+)?(/.*)?$`;
+}
+
 function redirection({ host, rule }: KnownHost): chrome.declarativeNetRequest.Rule {
   // By its fixed address: `getURL` gives one that changes with every start, and the rule outlives the start.
   const page = new URL("/pages/warning/warning.html", self.location.origin).href;
@@ -108,8 +147,7 @@ function redirection({ host, rule }: KnownHost): chrome.declarativeNetRequest.Ru
     priority: 1,
     action: { type: "redirect", redirect: { regexSubstitution: `${page}#\\0` } },
     condition: {
-      // Credentials, port and path may be anything; the host is this one.
-      regexFilter: `^https?://([^/?#]*@)?${host.replace(/[^a-z0-9-]/gi, "\\$&")}(:[0-9]+)?(/.*)?$`,
+      regexFilter: pattern(host),
       resourceTypes: ["main_frame"],
       requestMethods: ["get"],
     },

@@ -4,6 +4,7 @@
  */
 
 import { browser } from "../browser";
+import { onNoMoreCollecting } from "../collection";
 import { settings } from "./choices";
 import { listenAtTheDoor } from "./door";
 import { documentsLoaded } from "./documents";
@@ -11,21 +12,25 @@ import { showAllFaces } from "./face";
 import { listenToAlarms } from "./learning/learning";
 import { listenToNavigation } from "./navigation";
 import { listenToRequests } from "./requests";
-import { syncEverything } from "./settled";
+import { readOpenTabs } from "./scripts";
+import { changeAndApply, syncEverything } from "./settled";
 
 listenAtTheDoor();
 listenToNavigation();
 listenToRequests();
 listenToAlarms();
 
-browser.runtime.onInstalled.addListener(() => void welcome());
+onNoMoreCollecting(() => void changeAndApply({ contributing: false }));
+
+browser.runtime.onInstalled.addListener(() => void installed());
 // So that it starts with the browser, and badges, rules and alarms are as they should be.
 browser.runtime.onStartup.addListener(() => undefined);
 
-/** Ask what we may do, unless that was answered before. */
-async function welcome(): Promise<void> {
-  if ((await settings()).asked > 0) return;
-  await browser.tabs.create({ url: browser.runtime.getURL("pages/welcome/welcome.html") });
+/** Ask what we may do, unless that was answered before; then it was an update, and open pages have lost their reader. */
+async function installed(): Promise<void> {
+  const { asked, classifying } = await settings();
+  if (asked === 0) await browser.tabs.create({ url: browser.runtime.getURL("pages/welcome/welcome.html") });
+  else if (classifying) await readOpenTabs();
 }
 
 /** Tests wait for this before they navigate. */

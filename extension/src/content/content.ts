@@ -5,7 +5,8 @@
  */
 
 import { browser } from "../browser";
-import type { ContentAnswer, ContentMessage } from "../messages";
+import type { Page } from "../core/content";
+import type { ContentAnswer, ContentMessage, WorkerMessage } from "../messages";
 import { Changes } from "./changes";
 import { listen } from "./dom";
 import { extract } from "./extract";
@@ -15,24 +16,21 @@ import { Quota } from "./quota";
 const SOON_MS = 250;
 const LATER_MS = 1500;
 const MOST_FAILURES = 3;
-/** How different a text must be, as a share of its length, to be worth another look. */
-const MUCH = 0.2;
-
-/** Kept in our own world: a script that is put into a page twice works once. No element has a symbol for its name. */
-const HERE = Symbol.for("eitr");
-const world = globalThis as typeof globalThis & { [HERE]?: true };
 
 class Reader {
   private readonly changes = new Changes(() => this.look(false));
   private readonly quota = new Quota(4, 2000);
   private readonly marks = new Marks((host) => this.send({ kind: "link", host }) as Promise<number | null | undefined>);
-  private timer: ReturnType<typeof setTimeout> | null = null;
-  private reported = { title: "", length: 0 };
+  private soon: ReturnType<typeof setTimeout> | null = null;
+  private later: ReturnType<typeof setTimeout> | null = null;
+  private reported: Page | null = null;
   private failures = 0;
 
   start(): void {
     browser.runtime.onMessage.addListener((message: unknown) => {
-      if ((message as { kind?: unknown } | null)?.kind === "look-again") this.lookSoon();
+      const { kind } = (message ?? {}) as Partial<WorkerMessage>;
+      if (kind === "look-again") this.lookSoon();
+      if (kind === "rest") this.rest();
       return undefined;
     });
     // Back from the cache, or shown at last after it was prepared: what was reported may be forgotten.
@@ -45,38 +43,54 @@ class Reader {
   }
 
   /** The address changed: look when the page has had a moment to change as well, and watch it anew. */
-  private lookSoon(): void {
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = setTimeout(() => {
-      this.timer = null;
+  lookSoon(): void {
+    if (this.soon !== null) clearTimeout(this.soon);
+    this.soon = setTimeout(() => {
+      this.soon = null;
       this.idle(() => this.look(true));
       this.changes.restart();
     }, SOON_MS);
   }
 
-  /** `always`: report also if hardly anything changed. */
+  /** The person does not want this page to be read any more; until they do again. */
+  private rest(): void {
+    for (const timer of [this.soon, this.later]) if (timer !== null) clearTimeout(timer);
+    this.soon = this.later = null;
+    this.changes.stop();
+    this.marks.stop();
+    this.reported = null;
+  }
+
+  /** `always`: report also what was reported before. */
   private look(always: boolean): void {
     const wait = this.quota.take();
     if (wait > 0) {
-      if (always) setTimeout(() => this.look(true), wait);
+      if (always) this.lookLater(wait);
       return;
     }
     const page = extract();
-    const { title, length } = this.reported;
-    const grown = Math.abs(page.text.length - length) > MUCH * Math.max(length, 1);
-    if (!always && page.title === title && !grown) return;
-    this.reported = { title: page.title, length: page.text.length };
-    void this.report({ kind: "page", page });
+    const before = this.reported;
+    if (!always && page.title === before?.title && page.text === before.text) return;
+    this.reported = page;
+    void this.report({ kind: "page", url: location.href, page });
+  }
+
+  private lookLater(wait: number): void {
+    if (this.later !== null) clearTimeout(this.later);
+    this.later = setTimeout(() => {
+      this.later = null;
+      this.look(true);
+    }, wait);
   }
 
   private async report(message: ContentMessage): Promise<void> {
     const answer = (await this.send(message)) as ContentAnswer | null | undefined;
+    if (answer?.off === true) return this.rest();
     if (answer?.marks === true) this.marks.start();
     else this.marks.stop();
     // The worker was stopped over it, or something failed there: it may have more luck later.
     this.failures = answer ? 0 : this.failures + 1;
-    if (this.failures > 0 && this.failures <= MOST_FAILURES)
-      setTimeout(() => this.look(true), this.failures * LATER_MS);
+    if (this.failures > 0 && this.failures <= MOST_FAILURES) this.lookLater(this.failures * LATER_MS);
   }
 
   /** When the extension was updated or removed, nobody answers any more, and we are done. */
@@ -85,8 +99,7 @@ class Reader {
       return await browser.runtime.sendMessage(message);
     } catch {
       if (browser.runtime?.id === undefined) {
-        this.changes.stop();
-        this.marks.stop();
+        this.rest();
         this.failures = MOST_FAILURES;
       }
       return undefined;
@@ -101,10 +114,15 @@ class Reader {
 
 function mayRun(): boolean {
   // Twice in doubt: the manifest keeps us out of private windows, and so does this.
-  return window === window.top && browser.extension.inIncognitoContext === false && world[HERE] === undefined;
+  return window === window.top && browser.extension.inIncognitoContext === false;
 }
 
+/** Kept in our own world: a script that is put into a page twice reads once. No element has a symbol for its name. */
+const HERE = Symbol.for("eitr");
+const world = globalThis as typeof globalThis & { [HERE]?: Reader };
+
 if (mayRun()) {
-  world[HERE] = true;
-  new Reader().start();
+  // Put in again, it was switched off for a while.
+  if (world[HERE] !== undefined) world[HERE].lookSoon();
+  else (world[HERE] = new Reader()).start();
 }

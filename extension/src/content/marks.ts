@@ -7,8 +7,13 @@
 import { TOPICS } from "../core/taxonomy";
 import { aboutTopic, say } from "../localise";
 import { closest, listen, newElement, root, unlisten } from "./dom";
+import { Intent } from "./intent";
+import { Quota } from "./quota";
 
 const REST_MS = 200;
+/** So many links are asked about at once, and then one every few seconds: a page that leads us on learns slowly. */
+const MOST_AT_ONCE = 8;
+const EVERY_MS = 5000;
 const ARRIVING = ["pointerover", "focusin"];
 const LEAVING = ["pointerout", "focusout", "pagehide"];
 
@@ -17,12 +22,15 @@ export class Marks {
   private timer: ReturnType<typeof setTimeout> | null = null;
   private mark: HTMLElement | null = null;
   private link: Element | null = null;
+  private readonly quota = new Quota(MOST_AT_ONCE, EVERY_MS);
+  private readonly intent = new Intent();
 
   constructor(private readonly ask: (host: string) => Promise<number | null | undefined>) {}
 
   start(): void {
     if (this.on) return;
     this.on = true;
+    this.intent.start();
     for (const name of ARRIVING) listen(document, name, this.over, true);
     for (const name of LEAVING) listen(document, name, this.out, true);
   }
@@ -30,14 +38,15 @@ export class Marks {
   stop(): void {
     if (!this.on) return;
     this.on = false;
+    this.intent.stop();
     for (const name of ARRIVING) unlisten(document, name, this.over, true);
     for (const name of LEAVING) unlisten(document, name, this.out, true);
     this.out();
   }
 
   private readonly over = (event: Event): void => {
-    // Events that the page made up would tell it which hosts are known.
-    const link = event.isTrusted && event.target instanceof Element ? closest(event.target, "a[href]") : null;
+    // Events that the page made up or brought about would tell it which hosts are known.
+    const link = this.intent.isBehind(event) && event.target instanceof Element ? closest(event.target, "a[href]") : null;
     if (!(link instanceof HTMLAnchorElement) || link === this.link) return;
     this.out();
     this.link = link;
@@ -54,6 +63,7 @@ export class Marks {
 
   private async show(link: HTMLAnchorElement): Promise<void> {
     if (!/^https?:$/.test(link.protocol) || link.hostname === location.hostname) return;
+    if (this.quota.take() > 0) return;
     const topic = await this.ask(link.hostname);
     if (typeof topic !== "number" || TOPICS[topic] === undefined || this.link !== link) return;
     this.mark = drawn(link.getBoundingClientRect(), topic);

@@ -17,12 +17,7 @@ const COMMENT = /^(?:[#!;]|\[Adblock)/i;
 /** What every hosts file says of the machine itself. */
 const OWN = /^(?:localhost|local|broadcasthost|ip6-\w+|localhost\.localdomain)$/;
 
-/** The hosts of a list, each once, in their order. */
-export function readList(text: string): string[] {
-  return readHosts(text).hosts;
-}
-
-/** The hosts of a list, and how many of its lines were neither a host nor a comment. */
+/** The hosts of a list, each once, in their order, and how many of its lines were neither a host nor a comment. */
 export function readHosts(text: string): { hosts: string[]; notUnderstood: number } {
   if (text.length > MAX_CHARACTERS) throw new BadInput("The list is longer than 5 MB.");
   const hosts = new Set<string>();

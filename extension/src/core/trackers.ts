@@ -5,7 +5,7 @@ import { asObject, isArrayOf, isString, member, parseJson } from "./json";
 import { normalHost } from "./site";
 
 export { siteOf } from "./site";
-export { readHosts, readList } from "./host_list";
+export { readHosts } from "./host_list";
 
 export interface Tracker {
   readonly company: string;

@@ -6,6 +6,7 @@
 import { browser } from "../../browser";
 import { readRound, type Round } from "../../core/manifest";
 import type { LearningView } from "../../messages";
+import { mayCollect } from "../../collection";
 import { settings } from "../choices";
 import { readKept, writeKept } from "../database";
 import { numberOfPages } from "../labels";
@@ -14,16 +15,16 @@ import { lookAtAllAgain } from "../navigation";
 import {
   dropUpdate,
   isDone,
-  noteSent,
   putInOutbox,
   sendUpdate,
   sentUpdates,
+  settleUpdate,
   waitingUpdate,
   type Update,
 } from "./outbox";
 import { enrolled, forgetParticipant, participantAt, type Participant } from "./participant";
 import { refreshModel } from "./refresh";
-import { json, Refused, request, TryLater } from "./server";
+import { json, Refused, Server, TryLater } from "./server";
 import { trainedUpdate } from "./train";
 
 const ALARM = "learn";
@@ -44,6 +45,7 @@ interface State {
 const NEW: State = { last: "", time: 0, failures: 0, notBefore: 0 };
 
 let running: Promise<void> | null = null;
+let stop = new AbortController();
 
 export function listenToAlarms(): void {
   browser.alarms.onAlarm.addListener((alarm) => {
@@ -68,6 +70,12 @@ export function learn(now: boolean): Promise<void> {
   return running;
 }
 
+/** Leave off at once, and return when nothing goes on any more: somebody took back their word. */
+export async function stopLearning(): Promise<void> {
+  stop.abort(new Error("contributing was switched off"));
+  await running?.catch(() => undefined);
+}
+
 /** Another server has nothing to do with what went wrong at the last. */
 export async function forgetFailures(): Promise<void> {
   await writeKept(STATE, NEW);
@@ -78,7 +86,7 @@ export async function learningView(): Promise<LearningView> {
   return {
     pages: await numberOfPages(),
     enrolled: (await participantAt(server)) !== undefined,
-    sent: (await sentUpdates()).length,
+    sent: (await sentUpdates()).filter(({ outcome }) => outcome === "taken").length,
     last,
     lastTime: time,
     nextTime: alarm?.scheduledTime ?? 0,
@@ -86,16 +94,19 @@ export async function learningView(): Promise<LearningView> {
 }
 
 async function run(now: boolean): Promise<void> {
+  stop = new AbortController();
+  const { signal } = stop;
   const { contributing, server, invitation } = await settings();
-  if (!contributing || server === "") return;
+  if (!contributing || server === "" || !(await mayCollect())) return;
   const before = await state();
   if (!now && Date.now() < before.notBefore) return;
   // A worker without events is stopped after half a minute; asking for anything counts as one.
   const awake = setInterval(() => void browser.runtime.getPlatformInfo(), AWAKE_MS);
   try {
-    const last = await takePart(server, invitation);
+    const last = await takePart(new Server(server, signal), invitation);
     await writeKept(STATE, { last, time: Date.now(), failures: 0, notBefore: 0 } satisfies State);
   } catch (error) {
+    if (signal.aborted) return;
     console.warn("Learning failed; the next alarm tries again.", error);
     const failures = before.failures + 1;
     const asked = error instanceof TryLater || error instanceof Refused ? error.seconds * 1000 : 0;
@@ -109,52 +120,47 @@ async function run(now: boolean): Promise<void> {
 }
 
 /** One turn; returns the key of the sentence that says how it went. */
-async function takePart(server: string, invitation: string): Promise<string> {
+async function takePart(server: Server, invitation: string): Promise<string> {
   const participant = await enrolled(server, invitation);
   const waiting = await waitingUpdate();
-  if (waiting !== undefined && waiting.server !== server) await dropUpdate(waiting, false);
-  else if (waiting !== undefined) return send(waiting, participant);
+  if (waiting !== undefined && waiting.server !== server.address) await dropUpdate();
+  else if (waiting !== undefined) return send(server, waiting, participant);
   if (await refreshModel(server)) await lookAtAllAgain();
   const round = await openRound(server);
   if (round === undefined || Date.parse(round.deadline) < Date.now()) return "learning_no_round";
-  if (await isDone(server, round.id)) return "learning_already_sent";
+  if (await isDone(server.address, round.id)) return "learning_already_sent";
   const current = await model();
   // The server's hash vouches only for the model it announced.
-  if (current.server !== server || current.version !== round.base) return "learning_other_model";
-  const update = await trainedUpdate(server, round, current);
+  if (current.server !== server.address || current.version !== round.base) return "learning_other_model";
+  const update = await trainedUpdate(server.address, round, current);
   if (update === undefined) return "learning_few_pages";
-  if (!(await stillContributing(server))) return "";
+  // Training takes a while, in which the person may have changed their mind.
+  server.stop.throwIfAborted();
   await putInOutbox(update);
-  return send(update, participant);
+  return send(server, update, participant);
 }
 
-async function send(update: Update, participant: Participant): Promise<string> {
+async function send(server: Server, update: Update, participant: Participant): Promise<string> {
   try {
-    await sendUpdate(update, participant);
+    await sendUpdate(server, update, participant);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     if (error.status === 401) await forgetParticipant(participant);
     // Whatever else the server has against it, the same octets will not please it later.
-    else await dropUpdate(update, true);
+    else await settleUpdate(update, "refused");
     throw error;
   }
-  await noteSent(update);
+  await settleUpdate(update, "taken");
   return "learning_sent";
 }
 
-async function openRound(server: string): Promise<Round | undefined> {
+async function openRound(server: Server): Promise<Round | undefined> {
   try {
-    return readRound(json(await request(server, "/api/v1/rounds/current")));
+    return readRound(json(await server.request("/api/v1/rounds/current")));
   } catch (error) {
     if (error instanceof Refused && error.slug === "no-round") return undefined;
     throw error;
   }
-}
-
-/** Training takes a while, in which the person may have changed their mind. */
-async function stillContributing(server: string): Promise<boolean> {
-  const choices = await settings();
-  return choices.contributing && choices.server === server;
 }
 
 function sentenceOf(error: unknown): string {

@@ -1,13 +1,13 @@
 /**
  * The update on its way. The octets are on the disk, with their round and hash, before they are sent, and leave the
- * disk in the same transaction in which they are noted as sent: a worker that is killed anywhere sends the same octets
- * again, which the server answers as before.
+ * disk in the same transaction in which they are noted as taken: a worker that is killed anywhere sends the same octets
+ * again, which the server answers as before. Each is listed before its first octet leaves.
  */
 
 import type { Sent } from "../../messages";
 import { read, readKept, write, writeKept } from "../database";
 import { authorization, type Participant } from "./participant";
-import { request } from "./server";
+import type { Server } from "./server";
 
 export interface Update {
   server: string;
@@ -19,14 +19,9 @@ export interface Update {
   octets: Uint8Array;
 }
 
-/** The last round of a server that is over for us: sent, or refused. */
-export interface DoneRound {
-  server: string;
-  round: number;
-}
-
 const OUTBOX = "outbox";
-const DONE = "done";
+/** By server: the last round that is over for us, taken or refused. */
+const done = (server: string) => `done ${server}`;
 
 export function waitingUpdate(): Promise<Update | undefined> {
   return readKept<Update>(OUTBOX);
@@ -37,14 +32,14 @@ export function putInOutbox(update: Update): Promise<void> {
 }
 
 export async function isDone(server: string, round: number): Promise<boolean> {
-  const done = await readKept<DoneRound>(DONE);
-  return done?.server === server && done.round >= round;
+  return ((await readKept<number>(done(server))) ?? -1) >= round;
 }
 
 /** Send an update; throws if it was not taken. */
-export async function sendUpdate(update: Update, participant: Participant): Promise<void> {
+export async function sendUpdate(server: Server, update: Update, participant: Participant): Promise<void> {
   const digest = btoa(String.fromCharCode(...update.sha256.match(/../g)!.map((pair) => parseInt(pair, 16))));
-  await request(update.server, `/api/v1/rounds/${update.round}/update`, {
+  await write(["sent"], (of) => of("sent").put(listed(update, "unknown")));
+  await server.request(`/api/v1/rounds/${update.round}/update`, {
     method: "PUT",
     headers: {
       "Content-Type": "application/vnd.eitr.difference",
@@ -55,22 +50,22 @@ export async function sendUpdate(update: Update, participant: Participant): Prom
   });
 }
 
-/** Note that an update was received, and let go of its octets. */
-export async function noteSent({ server, round, base, pages, sha256, octets }: Update): Promise<void> {
-  const sent: Sent = { time: Date.now(), server, round, base, bytes: octets.length, sha256, pages };
+/** Note how it went, and let go of the octets: the server has them, or will never take them in this round. */
+export async function settleUpdate(update: Update, outcome: "taken" | "refused"): Promise<void> {
   await write(["kept", "sent"], (of) => {
-    of("sent").put(sent);
-    of("kept").put({ server, round } satisfies DoneRound, DONE);
+    of("sent").put(listed(update, outcome));
+    of("kept").put(update.round, done(update.server));
     of("kept").delete(OUTBOX);
   });
 }
 
-/** The server will never take this one: let go of it. `done`: nor another in this round. */
-export async function dropUpdate({ server, round }: Update, done: boolean): Promise<void> {
-  await write(["kept"], (of) => {
-    if (done) of("kept").put({ server, round } satisfies DoneRound, DONE);
-    of("kept").delete(OUTBOX);
-  });
+/** Nobody is to have it any more. */
+export function dropUpdate(): Promise<void> {
+  return write(["kept"], (of) => of("kept").delete(OUTBOX));
+}
+
+function listed({ server, round, base, pages, sha256, octets }: Update, outcome: Sent["outcome"]): Sent {
+  return { time: Date.now(), server, round, base, bytes: octets.length, sha256, pages, outcome };
 }
 
 /** Everything that was ever sent, latest first. */

@@ -2,7 +2,7 @@
 
 import { asObject, isString, member } from "../../core/json";
 import { readKept, writeKept } from "../database";
-import { json, request } from "./server";
+import { json, Server } from "./server";
 
 export interface Participant {
   server: string;
@@ -26,10 +26,10 @@ export async function participantAt(server: string): Promise<Participant | undef
  * Enrol, unless that was done before. Killed between answer and disk, the next one enrols again and the first stays
  * unused.
  */
-export async function enrolled(server: string, invitation: string): Promise<Participant> {
-  const known = await participantAt(server);
+export async function enrolled(server: Server, invitation: string): Promise<Participant> {
+  const known = await participantAt(server.address);
   if (known !== undefined) return known;
-  const answer = await request(server, "/api/v1/participants", {
+  const answer = await server.request("/api/v1/participants", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(invitation === "" ? {} : { invitation }),
@@ -39,7 +39,7 @@ export async function enrolled(server: string, invitation: string): Promise<Part
   if (!isString(id) || !/^[0-9a-f]{32}$/.test(id) || !isString(secret) || !/^[\w.~+/=-]{1,500}$/.test(secret)) {
     throw new Error("the server's answer to enrolment is not understood");
   }
-  const fresh = { server, id, secret };
+  const fresh = { server: server.address, id, secret };
   await writeKept(KEY, [...(await participants()), fresh]);
   return fresh;
 }
@@ -56,12 +56,18 @@ export function authorization({ id, secret }: Participant): Record<string, strin
 
 /** Have everything about us deleted there. */
 export async function eraseAt(participant: Participant): Promise<void> {
-  await request(participant.server, "/api/v1/me", { method: "DELETE", headers: authorization(participant) });
+  await new Server(participant.server).request("/api/v1/me", {
+    method: "DELETE",
+    headers: authorization(participant),
+  });
 }
 
 /** Everything the server keeps about us. */
 export async function exportAt(participant: Participant): Promise<unknown> {
   return json(
-    await request(participant.server, "/api/v1/me/export", { headers: authorization(participant), most: 16 << 20 }),
+    await new Server(participant.server).request("/api/v1/me/export", {
+      headers: authorization(participant),
+      most: 16 << 20,
+    }),
   );
 }

@@ -3,19 +3,19 @@
 import { sha256 } from "../../core/hash";
 import { readManifest } from "../../core/manifest";
 import { replaceModel, storedModel } from "../model";
-import { json, request } from "./server";
+import { json, type Server } from "./server";
 
 const LARGEST_VOCABULARY = 16 << 20;
 
 /**
  * Return whether a newer model is in use now. Throws, and the old one stays, if anything about the new one is wrong.
  */
-export async function refreshModel(server: string): Promise<boolean> {
+export async function refreshModel(server: Server): Promise<boolean> {
   const stored = await storedModel();
-  const before = stored?.server === server ? stored : undefined;
+  const before = stored?.server === server.address ? stored : undefined;
   const known: Record<string, string> =
     before === undefined || before.etag === "" ? {} : { "If-None-Match": before.etag };
-  const answer = await request(server, "/api/v1/model", { headers: known });
+  const answer = await server.request("/api/v1/model", { headers: known });
   if (answer.status === 304) return false;
   const manifest = readManifest(json(answer));
   if (before !== undefined && manifest.version < before.version)
@@ -24,12 +24,12 @@ export async function refreshModel(server: string): Promise<boolean> {
   const weights = await file(server, manifest.weights.url, manifest.weights.sha256, manifest.weights.bytes);
   const vocabulary = await file(server, manifest.vocabulary.url, manifest.vocabulary.sha256, LARGEST_VOCABULARY);
   const { version, layers } = manifest;
-  await replaceModel({ version, server, etag: answer.etag, layers: [...layers], weights, vocabulary });
+  await replaceModel({ version, server: server.address, etag: answer.etag, layers: [...layers], weights, vocabulary });
   return true;
 }
 
-async function file(server: string, path: string, hash: string, most: number): Promise<Uint8Array> {
-  const { octets } = await request(server, path, { most });
+async function file(server: Server, path: string, hash: string, most: number): Promise<Uint8Array> {
+  const { octets } = await server.request(path, { most });
   if ((await sha256(octets)) !== hash) throw new Error(`${path} is not what the server announced`);
   return octets;
 }

@@ -6,8 +6,8 @@ const ANSWER_MS = 30_000;
 const FILE_MS = 120_000;
 const LONGEST_ANSWER = 64 << 10;
 const LONGEST_WAIT_S = 24 * 3600;
-/** Answers after which the same request may succeed later. */
-const AGAIN = new Set([408, 425, 429, 500, 502, 503, 504]);
+/** Answers after which the same request may succeed later, besides all that say the server is at fault. */
+const AGAIN = new Set([408, 425, 429]);
 
 /** Nothing can be done now; the same may work later. */
 export class TryLater extends Error {
@@ -47,30 +47,39 @@ interface Options {
   most?: number;
 }
 
-/** Send a request and return its answer; 304 is one, every other that is no success is thrown. */
-export async function request(server: string, path: string, options: Options = {}): Promise<Answered> {
-  const { method = "GET", headers = {}, body, most } = options;
-  try {
-    const answer = await fetch(server + path, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: body as BodyInit }),
-      // To another host, or to another place on this one, nobody is followed.
-      redirect: "error",
-      credentials: "omit",
-      cache: "no-store",
-      referrerPolicy: "no-referrer",
-      signal: AbortSignal.timeout(most === undefined && body === undefined ? ANSWER_MS : FILE_MS),
-    });
-    if (!answer.ok && answer.status !== 304) throw await refusal(answer);
-    return {
-      status: answer.status,
-      etag: answer.headers.get("ETag") ?? "",
-      octets: await limited(answer, most ?? LONGEST_ANSWER),
-    };
-  } catch (error) {
-    if (error instanceof Refused || error instanceof TryLater) throw error;
-    throw new TryLater(`the server cannot be reached: ${String(error)}`);
+/** A server, for as long as the signal allows: once it is given, requests end, and no more are sent. */
+export class Server {
+  constructor(
+    readonly address: string,
+    readonly stop: AbortSignal = new AbortController().signal,
+  ) {}
+
+  /** Send a request and return its answer; 304 is one, every other that is no success is thrown. */
+  async request(path: string, options: Options = {}): Promise<Answered> {
+    const { method = "GET", headers = {}, body, most } = options;
+    const longest = AbortSignal.timeout(most === undefined && body === undefined ? ANSWER_MS : FILE_MS);
+    try {
+      const answer = await fetch(this.address + path, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body: body as BodyInit }),
+        // To another host, or to another place on this one, nobody is followed.
+        redirect: "error",
+        credentials: "omit",
+        cache: "no-store",
+        referrerPolicy: "no-referrer",
+        signal: AbortSignal.any([this.stop, longest]),
+      });
+      if (!answer.ok && answer.status !== 304) throw await refusal(answer);
+      return {
+        status: answer.status,
+        etag: answer.headers.get("ETag") ?? "",
+        octets: await limited(answer, most ?? LONGEST_ANSWER),
+      };
+    } catch (error) {
+      if (error instanceof Refused || error instanceof TryLater) throw error;
+      throw new TryLater(`the server cannot be reached: ${String(error)}`);
+    }
   }
 }
 
@@ -82,15 +91,17 @@ export function json({ octets }: Answered): unknown {
 async function refusal(answer: Response): Promise<Error> {
   const told = Number(answer.headers.get("Retry-After") ?? "0");
   const seconds = Number.isFinite(told) ? Math.min(Math.max(0, told), LONGEST_WAIT_S) : 0;
-  if (AGAIN.has(answer.status)) return new TryLater(`the server answered ${answer.status}`, seconds);
+  const later = new TryLater(`the server answered ${answer.status}`, seconds);
+  if (answer.status >= 500 || AGAIN.has(answer.status)) return later;
   let slug = "";
   try {
     const problem = parseJson(await limited(answer, LONGEST_ANSWER), "The problem") as { type?: unknown } | null;
     if (typeof problem?.type === "string") slug = problem.type.slice(problem.type.lastIndexOf("/") + 1);
   } catch {
-    // Not a problem document: the status says enough.
+    // Not a problem document.
   }
-  return new Refused(answer.status, slug, seconds);
+  // Our server always says what is wrong. What does not is something before it, which may be gone tomorrow.
+  return slug === "" && answer.status !== 401 ? later : new Refused(answer.status, slug, seconds);
 }
 
 /** Read a body, but never more than so many octets. */

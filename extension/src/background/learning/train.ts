@@ -15,10 +15,9 @@ import type { Update } from "./outbox";
 /** With fewer pages there is hardly anything to learn, and the update would say much about each. */
 export const FEWEST_PAGES = 4;
 const SLICE_MS = 8;
-const SEED = "seed";
+const seedAt = (server: string) => `seed ${server}`;
 
 interface Seed {
-  server: string;
   round: number;
   seed: number;
 }
@@ -60,10 +59,10 @@ async function sliced<T>(work: Generator<unknown, T, void>): Promise<T> {
 
 /** One seed a round, kept: training that was cut short starts again as it began. */
 async function seedOf(server: string, round: number): Promise<number> {
-  const known = await readKept<Seed>(SEED);
-  if (known?.server === server && known.round === round) return known.seed;
+  const known = await readKept<Seed>(seedAt(server));
+  if (known?.round === round) return known.seed;
   const seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
-  await writeKept(SEED, { server, round, seed } satisfies Seed);
+  await writeKept(seedAt(server), { round, seed } satisfies Seed);
   return seed;
 }
 

@@ -1,9 +1,9 @@
 /** Everything that can be set. A switch works at once; addresses are saved by their button. */
 
+import { askToCollect } from "../../collection";
 import { language, say } from "../../localise";
 import { ask, Problem, type OptionsView } from "../../messages";
 import type { Settings } from "../../settings";
-import { mayContribute } from "../shared/collection";
 import { byId, dateAndTime, made, percent, putTexts, tell, trying, when } from "../shared/page";
 import { saveAsFile } from "./download";
 
@@ -13,18 +13,26 @@ const SWITCHES: readonly Switch[] = ["classifying", "warnings", "linkMarks", "co
 /** Outcomes of taking part that are no problem. */
 const FINE = ["learning_sent", "learning_already_sent", "learning_no_round"];
 
+const ADDRESSES = ["server", "invitation"] as const;
+/** What the person has typed and not saved yet: nothing else may overwrite it. */
+const typed = new Set<string>();
+
 const input = (id: string) => byId(id, HTMLInputElement);
 
 putTexts();
 void trying(async () => show(await ask("options", {})));
 
+// Other pages of ours change settings as well.
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) void trying(async () => show(await ask("options", {})));
+});
+
 for (const name of SWITCHES) when(name, "change", () => turned(name));
 
 when("threshold", "input", async () => showThreshold(input("threshold").valueAsNumber));
 when("threshold", "change", () => change({ threshold: input("threshold").valueAsNumber }));
-when("save-server", "click", () =>
-  change({ server: input("server").value.trim(), invitation: input("invitation").value }),
-);
+for (const name of ADDRESSES) when(name, "input", async () => void typed.add(name));
+when("save-server", "click", () => change(addresses()));
 when("forget", "click", async () => done(await ask("forget-hosts", {})));
 
 when("learn", "click", async () => {
@@ -38,9 +46,12 @@ when("learn", "click", async () => {
 when("list", "change", async () => {
   const file = input("list").files?.[0];
   if (file === undefined) return;
-  const view = await ask("import-list", { name: file.name, text: await file.text() });
+  const name = file.name;
+  const text = await file.text();
   input("list").value = "";
+  const { view, notUnderstood } = await ask("import-list", { name, text });
   done(view);
+  if (notUnderstood > 0) tell(say("options_list_left_out", new Intl.NumberFormat(language()).format(notUnderstood)));
 });
 
 when("export", "click", async () => {
@@ -57,18 +68,24 @@ async function turned(name: Switch): Promise<void> {
   const on = input(name).checked;
   if (name === "contributing" && on) {
     const problem =
-      input("server").value.trim() === "" ? "problem_no_address" : (await mayContribute()) ? "" : "problem_collection";
+      input("server").value.trim() === "" ? "problem_no_address" : (await askToCollect()) ? "" : "problem_collection";
     if (problem !== "") {
       input(name).checked = false;
       throw new Problem(problem);
     }
-    return change({ contributing: true, server: input("server").value.trim(), invitation: input("invitation").value });
+    return change({ contributing: true, ...addresses() });
   }
   return change({ [name]: on });
 }
 
+function addresses(): Pick<Settings, "server" | "invitation"> {
+  return { server: input("server").value.trim(), invitation: input("invitation").value };
+}
+
 async function change(settings: Partial<Settings>): Promise<void> {
-  done(await ask("change", { settings }));
+  const view = await ask("change", { settings });
+  if (settings.server !== undefined) typed.clear();
+  done(view);
 }
 
 function done(view: OptionsView): void {
@@ -98,13 +115,12 @@ function show(view: OptionsView): void {
   for (const name of SWITCHES) input(name).checked = settings[name];
   input("threshold").value = String(settings.threshold);
   showThreshold(settings.threshold);
-  input("server").value = settings.server;
-  input("invitation").value = settings.invitation;
+  for (const name of ADDRESSES) if (!typed.has(name)) input(name).value = settings[name];
   byId("remembered", HTMLElement).textContent = say("options_remembered", String(view.rememberedHosts));
   byId("forget", HTMLButtonElement).disabled = view.rememberedHosts === 0;
   byId("learn", HTMLButtonElement).disabled = !settings.contributing;
-  showSites("off", settings.offSites, (offSites) => change({ offSites }));
-  showSites("unwarned", settings.unwarnedSites, (unwarnedSites) => change({ unwarnedSites }));
+  showSites("off", "offSites", settings.offSites);
+  showSites("unwarned", "unwarnedSites", settings.unwarnedSites);
   showLearning(view);
   showLists(view);
 }
@@ -113,9 +129,9 @@ function showThreshold(value: number): void {
   byId("threshold-value", HTMLOutputElement).value = percent(value);
 }
 
-function showSites(id: "off" | "unwarned", sites: string[], keep: (sites: string[]) => Promise<void>): void {
+function showSites(id: "off" | "unwarned", list: "offSites" | "unwarnedSites", sites: string[]): void {
   byId(id, HTMLElement).hidden = sites.length === 0;
-  const entries = sites.map((site) => entry(site, () => keep(sites.filter((other) => other !== site))));
+  const entries = sites.map((site) => entry(site, async () => done(await ask("unlist-site", { list, site }))));
   byId(`${id}-sites`, HTMLElement).replaceChildren(...entries);
 }
 
@@ -135,7 +151,11 @@ function entry(text: string, remove: () => Promise<void>): HTMLElement {
   const line = made("li");
   const button = made("button", say("options_remove"));
   button.setAttribute("aria-label", say("options_remove_named", text));
-  button.addEventListener("click", () => void trying(remove));
+  button.addEventListener("click", () => {
+    // The button goes with its line; whoever is on it must not be lost.
+    byId("status", HTMLElement).focus();
+    void trying(remove);
+  });
   line.append(made("span", text), button);
   return line;
 }

@@ -23,6 +23,12 @@ when("welcome", "click", async () => {
 });
 when("agree", "click", () => label(view?.verdict?.topic));
 when("correct", "click", () => label(choice.value === "" ? undefined : Number(choice.value)));
+when("take-back", "click", async () => {
+  if (view === null) return;
+  show(await ask("take-back", { document: view.document, url: view.url }));
+  tell(say("popup_taken_back"));
+  byId("status", HTMLElement).focus();
+});
 when("topic", "change", async () => {
   byId("correct", HTMLButtonElement).disabled = choice.value === "";
 });
@@ -52,10 +58,12 @@ async function shownTab(): Promise<number> {
 
 async function label(topic: number | undefined): Promise<void> {
   if (view === null || topic === undefined) return;
-  show(await ask("label", { document: view.document, label: topic }));
+  show(await ask("label", { document: view.document, url: view.url, label: topic }));
   choice.value = "";
   byId("correct", HTMLButtonElement).disabled = true;
   tell(say("popup_thanks"));
+  // The button that was pressed may be gone.
+  byId("status", HTMLElement).focus();
 }
 
 function show(fresh: PopupView): void {
@@ -67,7 +75,8 @@ function show(fresh: PopupView): void {
   byId("opinion", HTMLElement).hidden = !ready;
   // Where nothing was said there is nothing to agree to: a guess would become a label.
   byId("agreeing", HTMLElement).hidden = topicOf(fresh) === null || fresh.label !== null;
-  byId("own", HTMLElement).textContent = fresh.label === null ? "" : say("popup_own", topicTitle(fresh.label));
+  byId("own", HTMLElement).hidden = fresh.label === null;
+  byId("question", HTMLElement).textContent = question(fresh);
   byId("site", HTMLElement).hidden = fresh.site === "" || fresh.state === "no-consent";
   byId("site-on", HTMLInputElement).checked = fresh.state !== "off";
   byId("site-text", HTMLElement).textContent = say("popup_site", fresh.site);
@@ -76,6 +85,12 @@ function show(fresh: PopupView): void {
 /** What the popup says the page is about; null where EITR is not sure. */
 function topicOf({ shown, verdict }: PopupView): number | null {
   return shown ?? (verdict?.topic === NON_SENSITIVE ? NON_SENSITIVE : null);
+}
+
+/** What stands above the ways to answer. */
+function question(view: PopupView): string {
+  if (view.label !== null) return say("popup_own", topicTitle(view.label));
+  return say(topicOf(view) === null ? "popup_what" : "popup_right");
 }
 
 function showVerdict(view: PopupView): void {

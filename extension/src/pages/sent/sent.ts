@@ -26,6 +26,7 @@ function upload(sent: Sent): HTMLElement {
   fact("sent_round", say("sent_round_value", String(sent.round), String(sent.base)));
   fact("sent_size", say("sent_size_value", number.format(sent.bytes)));
   fact("sent_hash", sent.sha256, "code");
+  fact("sent_outcome", say(`sent_outcome_${sent.outcome}`));
   const numbers = number.format(sent.bytes / OCTETS_A_NUMBER);
   entry.append(
     made("h2", dateAndTime(sent.time)),

@@ -11,26 +11,45 @@ import { byId, made, putTexts, trying, when } from "../shared/page";
 import { letterOf } from "../shared/topics";
 
 const MOST_COMPANIES = 8;
+const STAYED_MS = 400;
 const wanted = location.hash.slice(1);
 
 putTexts();
 void trying(async () => {
   const { view } = await ask("warning", { target: wanted });
-  if (view === null) byId("unknown", HTMLElement).hidden = false;
-  else show(view);
+  if (view !== null) return show(view);
+  byId("unknown", HTMLElement).hidden = false;
 });
 
 addEventListener("hashchange", () => location.reload());
 
 when("back", "click", async () => {
-  if (history.length > 1) return history.back();
+  let leaving = false;
+  addEventListener("beforeunload", () => (leaving = true), { once: true });
+  history.back();
+  await new Promise((passed) => setTimeout(passed, STAYED_MS));
+  if (leaving) return;
+  // There was nothing to go back to.
   const tab = await browser.tabs.getCurrent();
   if (tab?.id !== undefined) await browser.tabs.remove(tab.id);
 });
-when("continue", "click", async () => location.replace((await ask("continue", { target: wanted })).target));
-when("never", "click", async () => location.replace((await ask("never", { target: wanted })).target));
+when("continue", "click", () => goOn("continue"));
+when("never", "click", () => goOn("never"));
+
+/** Where this page was shown for: meanwhile the host may be forgotten, from another tab, and nothing is in the way. */
+let given = "";
+
+async function goOn(how: "continue" | "never"): Promise<void> {
+  try {
+    location.replace((await ask(how, { target: wanted })).target);
+  } catch (error) {
+    if (given === "") throw error;
+    location.replace(given);
+  }
+}
 
 function show({ target, host, topic, companies }: WarningView): void {
+  given = target;
   byId("letter", HTMLElement).replaceChildren(letterOf(topic));
   byId("host", HTMLElement).textContent = host;
   byId("about", HTMLElement).textContent = say("warning_about", aboutTopic(topic));

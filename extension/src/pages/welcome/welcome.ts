@@ -2,9 +2,9 @@
  * The first page: three questions, each with its own box, none of them ticked. Until they are answered nothing happens.
  */
 
+import { askToCollect } from "../../collection";
 import { say } from "../../localise";
 import { ask } from "../../messages";
-import { mayContribute } from "../shared/collection";
 import { byId, putTexts, tell, trying, when } from "../shared/page";
 
 const box = (id: string) => byId(id, HTMLInputElement);
@@ -18,7 +18,7 @@ when("contributing", "change", async () => {
 
 when("save", "click", async () => {
   const [classifying, contributing, studies] = ["classifying", "contributing", "studies"].map((id) => box(id).checked);
-  if (contributing && !(await mayContribute())) return tell(say("problem_collection"), true);
+  if (contributing && !(await askToCollect())) return tell(say("problem_collection"), true);
   await ask("consent", {
     classifying: classifying!,
     contributing: contributing!,

@@ -1,0 +1,176 @@
+"""Before the next visit to a host that showed a sensitive page with trackers, the person is asked."""
+
+import re
+
+import pytest
+
+from .browser import until
+from .pages import FOOTBALL, HEALTH, tracked
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_second_visit_is_preceded_by_a_warning_and_no_request_leaves(agreed, site):
+    address = site.put("clinic.test", "/a?b=c", "")
+    site.put("clinic.test", "/a", tracked(site, HEALTH))
+    link = site.put("links.test", "/", f'<!doctype html><title>Links</title><a href="{address}">there</a>')
+    page = agreed.context.new_page()
+    page.goto(address)
+    agreed.wait_for_badge(page, "H!")
+    page.reload()
+    assert page.url == address, "the visit under way is not interrupted"
+    page.goto(link)
+    agreed.wait_until_read(page)
+    asked = len(site.asked_of("clinic.test"))
+
+    page.click("a")
+    page.wait_for_url(re.compile("warning.html"))
+    page.wait_for_selector("#continue:visible")
+    assert "clinic.test" in page.inner_text("#known")
+    assert "Google" in page.inner_text("#companies")
+    assert len(site.asked_of("clinic.test")) == asked
+    page.click("#back")
+    page.wait_for_url(link)
+
+    page.click("a")
+    page.wait_for_selector("#continue:visible")
+    page.click("#continue")
+    page.wait_for_url(address)
+    agreed.wait_for_badge(page, "H!")
+
+
+def test_a_site_that_is_not_to_be_warned_of_never_is_again(agreed, site):
+    address = site.put("clinic.test", "/", tracked(site, HEALTH))
+    elsewhere = site.put("match.test", "/", FOOTBALL)
+    page = agreed.context.new_page()
+    page.goto(address)
+    agreed.wait_for_badge(page, "H!")
+    page.goto(elsewhere)
+    agreed.wait_until_read(page)
+    page.goto(address)
+    page.click("#never")
+    page.wait_for_url(address)
+    agreed.wait_for_badge(page, "H!")
+    page.goto(elsewhere)
+    agreed.wait_until_read(page)
+    page.goto(address)
+    assert page.url == address
+    assert agreed.desk.evaluate("chrome.declarativeNetRequest.getDynamicRules()") == []
+
+
+def seen_and_left(agreed, site, host):
+    """Show a sensitive page with trackers and leave it; return its address and the page it was left for."""
+    address, elsewhere = site.put(host, "/", tracked(site, HEALTH)), site.put("match.test", "/", FOOTBALL)
+    page = agreed.context.new_page()
+    page.goto(address)
+    agreed.wait_for_badge(page, "H!")
+    page.goto(elsewhere)
+    agreed.wait_until_read(page)
+    return page, address, elsewhere
+
+
+SERVICE_WORKER = """
+const kept = self.registration.scope;
+addEventListener("install", (event) => event.waitUntil(
+  caches.open("pages").then((cache) => cache.add(kept)).then(() => skipWaiting())));
+addEventListener("activate", (event) => event.waitUntil(clients.claim()));
+addEventListener("fetch", (event) => {
+  if (event.request.mode === "navigate") event.respondWith(caches.match(kept));
+});
+"""
+
+
+def test_a_site_that_answers_by_its_own_service_worker_is_warned_of_too(agreed, site):
+    """No rule of the browser stops what never becomes a request."""
+    site.put("clinic.localhost", "/sw.js", SERVICE_WORKER, kind="text/javascript")
+    script = "<script>navigator.serviceWorker.register('/sw.js')</script>"
+    address = site.put("clinic.localhost", "/", tracked(site, HEALTH.replace("</body>", f"{script}</body>")))
+    page = agreed.context.new_page()
+    page.goto(address)
+    agreed.wait_for_badge(page, "H!")
+    until(lambda: page.evaluate("navigator.serviceWorker.controller !== null"), what="the site's worker")
+    elsewhere = site.put("match.test", "/", FOOTBALL)
+    page.goto(elsewhere)
+    agreed.wait_until_read(page)
+    page.evaluate("(to) => { location = to }", address)
+    page.wait_for_url(re.compile("warning.html"))
+    page.wait_for_selector("#continue:visible")
+    page.click("#back")
+    page.wait_for_url(elsewhere)
+    page.evaluate("(to) => { location = to }", address)
+    page.wait_for_url(re.compile("warning.html"))
+    page.click("#continue")
+    page.wait_for_url(address)
+    agreed.wait_for_badge(page, "H!")
+
+
+def test_a_name_too_long_for_a_rule_breaks_nothing(agreed, site):
+    host = ".".join(["a" * 60, "b" * 60, "c" * 60, "evil.test"])
+    page, address, _ = seen_and_left(agreed, site, host)
+    with agreed.asking("options") as ask:
+        assert ask({"kind": "options"})["rememberedHosts"] == 0
+        ask({"kind": "change", "settings": {"threshold": 0.5}})
+    page.goto(address)
+    assert page.url == address
+    page.close()
+    page, address, _ = seen_and_left(agreed, site, "clinic.test")
+    page.goto(address)
+    assert "warning.html" in page.url
+
+
+def test_a_site_that_was_switched_off_in_one_tab_is_not_noted_in_another(agreed, site):
+    address = site.put("clinic.test", "/", tracked(site, HEALTH))
+    first, second = agreed.context.new_page(), agreed.context.new_page()
+    for page in (first, second):
+        page.goto(address)
+        agreed.wait_for_badge(page, "H!")
+    agreed.popup(first).uncheck("#site-on")
+    agreed.wait_for_badge(second, "")
+    second.evaluate("(to) => { new Image().src = to }", site.address("www.googletagmanager.com", "/late.gif"))
+    second.wait_for_timeout(1500)
+    with agreed.asking("options") as ask:
+        assert ask({"kind": "options"})["rememberedHosts"] == 0
+    assert agreed.desk.evaluate("chrome.declarativeNetRequest.getDynamicRules()") == []
+
+
+def test_who_has_nowhere_to_go_back_to_gets_the_tab_closed(agreed, site):
+    page, address, _ = seen_and_left(agreed, site, "clinic.test")
+    page.close()
+    with agreed.context.expect_page() as opened:
+        agreed.desk.evaluate("(url) => chrome.tabs.create({ url }).then(() => null)", address)
+    warning = opened.value
+    warning.wait_for_selector("#continue:visible")
+    with warning.expect_event("close"):
+        warning.click("#back")
+
+
+def test_who_goes_back_slowly_keeps_the_tab(agreed, site):
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    page.evaluate("(to) => { location = to }", address)
+    page.wait_for_selector("#continue:visible")
+    site.delay = 3
+    page.click("#back")
+    page.wait_for_url(elsewhere)
+    assert not page.is_closed()
+
+
+def test_a_warning_that_stands_when_its_host_is_forgotten_still_leads_on(agreed, site):
+    page, address, _ = seen_and_left(agreed, site, "clinic.test")
+    page.goto(address)
+    page.wait_for_selector("#continue:visible")
+    with agreed.asking("options") as ask:
+        ask({"kind": "forget-hosts"})
+    page.click("#continue")
+    page.wait_for_url(address)
+
+
+def test_a_form_that_is_sent_off_begins_a_visit(agreed, site):
+    page, address, _ = seen_and_left(agreed, site, "clinic.test")
+    site.put("shop.test", "/", f'<!doctype html><form method="post" action="{address}"><button>Send</button></form>')
+    page.goto(site.address("shop.test"))
+    page.click("button")
+    page.wait_for_url(address)
+    agreed.wait_for_badge(page, "H!")
+    following = site.put("clinic.test", "/next", HEALTH)
+    page.goto(following)
+    assert page.url == following
