@@ -68,5 +68,5 @@ bench-extension: setup-dev ## what the browser extension costs in Chromium (docs
 	$(BIN)/python -m benchmarks.extension
 
 clean: ## remove what builds and tests leave behind (not .venv, not node_modules)
-	rm -rf build dist bench-out htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist extension/dist bench-out htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv/*' -not -path './node_modules/*' -prune -exec rm -rf {} +

@@ -28,6 +28,7 @@ def test_the_second_visit_is_preceded_by_a_warning_and_no_request_leaves(agreed,
     page.wait_for_selector("#continue:visible")
     assert "clinic.test" in page.inner_text("#known")
     assert "Google" in page.inner_text("#companies")
+    assert "Nothing has been sent" in page.inner_text("#known")
     assert len(site.asked_of("clinic.test")) == asked
     page.click("#back")
     page.wait_for_url(link)
@@ -95,6 +96,7 @@ def test_a_site_that_answers_by_its_own_service_worker_is_warned_of_too(agreed, 
     page.evaluate("(to) => { location = to }", address)
     page.wait_for_url(re.compile("warning.html"))
     page.wait_for_selector("#continue:visible")
+    assert "had begun to load" in page.inner_text("#known")
     page.click("#back")
     page.wait_for_url(elsewhere)
     page.evaluate("(to) => { location = to }", address)

@@ -61,7 +61,7 @@ export async function arrived(tab: number, address: string, toBeAsked: boolean):
     target: { tabId: tab },
     injectImmediately: true,
     func: (to: string) => location.replace(to),
-    args: [`${page}#${address}`],
+    args: [`${page}?late#${address}`],
   });
 }
 

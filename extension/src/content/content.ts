@@ -1,7 +1,7 @@
 /**
  * Runs in every web page that may be read, beside the page, in a world of its own. It reports what the page says and
- * learns nothing in return but whether links are to be marked. It leaves no trace in the page: no attributes, no
- * events, no messages.
+ * learns nothing in return but whether links are to be marked, and whether to leave the page in peace. It leaves no
+ * trace in the page: no attributes, no events, no messages.
  */
 
 import { browser } from "../browser";

@@ -13,6 +13,8 @@ import { letterOf } from "../shared/topics";
 const MOST_COMPANIES = 8;
 const STAYED_MS = 400;
 const wanted = location.hash.slice(1);
+/** Whether the browser's rule was passed by, and the worker led here. */
+const late = location.search === "?late";
 
 putTexts();
 void trying(async () => {
@@ -59,6 +61,7 @@ function show({ target, host, topic, companies }: WarningView): void {
   const more = companies.length - named.length;
   if (more > 0) named.push(made("li", say("warning_more", String(more))));
   byId("companies", HTMLElement).replaceChildren(...named);
+  byId("left", HTMLElement).textContent = say(late ? "warning_begun" : "warning_nothing_left");
   byId("address", HTMLElement).textContent = say("warning_address", target);
   for (const id of ["known", "continue", "never", "address"]) byId(id, HTMLElement).hidden = false;
   byId("back", HTMLElement).focus();
