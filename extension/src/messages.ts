@@ -146,7 +146,17 @@ export type PageName = "popup" | "options" | "welcome" | "sent" | "warning";
 /** Which page may ask what. */
 export const ALLOWED: Record<PageName, readonly Kind[]> = {
   popup: ["popup", "label", "take-back", "site"],
-  options: ["options", "change", "unlist-site", "import-list", "remove-list", "forget-hosts", "learn", "erase", "export"],
+  options: [
+    "options",
+    "change",
+    "unlist-site",
+    "import-list",
+    "remove-list",
+    "forget-hosts",
+    "learn",
+    "erase",
+    "export",
+  ],
   welcome: ["options", "consent"],
   sent: ["sent"],
   warning: ["warning", "continue", "never"],

@@ -56,7 +56,7 @@ async function onCommitted(details: Committed): Promise<void> {
   await endVisits();
 }
 
-/** An error of the browser's is no page and is not told of as one; nor is a download, after which the page is still there. */
+/** An error of the browser's is no page, and only told of here; so is a download, after which the page is still there. */
 async function onErrorOccurred({ tabId, frameId }: { tabId: number; frameId: number }): Promise<void> {
   if (frameId !== 0 || !(await settings()).classifying) return;
   await documentsLoaded();
@@ -65,7 +65,8 @@ async function onErrorOccurred({ tabId, frameId }: { tabId: number; frameId: num
   const shown: Partial<chrome.webNavigation.GetFrameResultDetails> | null = await browser.webNavigation
     .getFrame({ tabId, frameId })
     .catch(() => null);
-  const same = shown?.documentId === undefined ? pageAddress(shown?.url ?? "") === current.url : shown.documentId === current.id;
+  const same =
+    shown?.documentId === undefined ? pageAddress(shown?.url ?? "") === current.url : shown.documentId === current.id;
   if (currentDocument(tabId) !== current || (same && shown?.errorOccurred !== true)) return;
   tabLeft(tabId);
   await showFace(tabId);

@@ -26,7 +26,7 @@ browser.runtime.onInstalled.addListener(() => void installed());
 // So that it starts with the browser, and badges, rules and alarms are as they should be.
 browser.runtime.onStartup.addListener(() => undefined);
 
-/** Ask what we may do, unless that was answered before; then it was an update, and open pages have lost their reader. */
+/** Ask what we may do. If that was answered before, it was an update, and open pages have lost their reader. */
 async function installed(): Promise<void> {
   const { asked, classifying } = await settings();
   if (asked === 0) await browser.tabs.create({ url: browser.runtime.getURL("pages/welcome/welcome.html") });

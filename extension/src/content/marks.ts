@@ -46,7 +46,8 @@ export class Marks {
 
   private readonly over = (event: Event): void => {
     // Events that the page made up or brought about would tell it which hosts are known.
-    const link = this.intent.isBehind(event) && event.target instanceof Element ? closest(event.target, "a[href]") : null;
+    const target = this.intent.isBehind(event) ? event.target : null;
+    const link = target instanceof Element ? closest(target, "a[href]") : null;
     if (!(link instanceof HTMLAnchorElement) || link === this.link) return;
     this.out();
     this.link = link;
