@@ -121,6 +121,7 @@ def test_an_article_that_arrives_long_after_its_address_gets_its_own_letter(agre
         f"{RELIGION:{length}}",
     )
     agreed.wait_for_badge(page, "R")
+    assert agreed.view(page)["url"].endswith("/next")
 
 
 def test_full_memory_takes_no_letter_away_and_leaves_none_behind(agreed, site):

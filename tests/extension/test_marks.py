@@ -72,7 +72,7 @@ def test_a_link_under_the_pointer_is_marked_if_its_host_is_known(page):
 def test_a_link_that_is_reached_by_the_tab_key_is_marked(page):
     page.focus("#first")
     page.keyboard.press("Tab")
-    until(lambda: page.evaluate("globalThis.marks") == 1, what="a mark")
+    assert marks(page) == 1
 
 
 def test_a_page_that_makes_up_events_learns_nothing(page):

@@ -144,6 +144,7 @@ def test_who_has_nowhere_to_go_back_to_gets_the_tab_closed(agreed, site):
     warning.wait_for_selector("#continue:visible")
     with warning.expect_event("close"):
         warning.click("#back")
+    assert warning.is_closed()
 
 
 def test_who_goes_back_slowly_keeps_the_tab(agreed, site):
@@ -164,6 +165,7 @@ def test_a_warning_that_stands_when_its_host_is_forgotten_still_leads_on(agreed,
         ask({"kind": "forget-hosts"})
     page.click("#continue")
     page.wait_for_url(address)
+    assert site.asked_of("clinic.test")
 
 
 def test_a_form_that_is_sent_off_begins_a_visit(agreed, site):

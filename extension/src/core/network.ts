@@ -35,15 +35,17 @@ export function sizeOf(widths: readonly number[]): number {
   return layersOf(widths).reduce((total, { inputs, outputs }) => total + (inputs + 1) * outputs, 0);
 }
 
-/** Read parameters, float32 little-endian; refuse another length than that of the layers, a NaN and an infinity. */
+/**
+ * Read parameters, float32 little-endian as on every machine that browsers run on; refuse another length than that of
+ * the layers, a NaN and an infinity. The octets are used where they are.
+ */
 export function readNetwork(octets: Uint8Array, layers: readonly number[]): Network {
   if (layers.length < 2 || !layers.every((width) => Number.isSafeInteger(width) && width > 0))
     throw new BadInput("A network needs at least two layers, each at least one wide.");
   const size = sizeOf(layers);
   if (octets.length !== 4 * size) throw new BadInput(`The weights are ${octets.length} octets, not ${4 * size}.`);
-  const view = new DataView(octets.buffer, octets.byteOffset, octets.length);
-  const parameters = new Float32Array(size);
-  for (let n = 0; n < size; n += 1) parameters[n] = view.getFloat32(4 * n, true);
+  const { buffer, byteOffset } = octets.byteOffset % 4 === 0 ? octets : octets.slice();
+  const parameters = new Float32Array(buffer, byteOffset, size);
   if (!allFinite(parameters)) throw new BadInput("The weights hold a NaN or an infinity.");
   return { layers: [...layers], parameters };
 }
