@@ -75,11 +75,10 @@ def main() -> None:
                 ask({"kind": "change", "settings": {"warnings": False}})
             extension.desk.evaluate(LISTEN)
             texts: list[str] = []
-            visits = [
-                visit(extension, site, name, html, texts)
-                for name, html in [*pages.items(), *made.items()]
-                for _ in range(given.repeats)
-            ]
+            visits = []
+            for name, html in [*pages.items(), *made.items()]:
+                print(f"{name}, {len(visits) // given.repeats + 1} of {len(pages) + len(made)} pages", file=sys.stderr)
+                visits += [visit(extension, site, name, html, texts) for _ in range(given.repeats)]
             classified = classification(extension, texts)
             learned = training(extension, server)
         memory = [weighed(playwright, pages, empty=empty) for empty in (True, False, True, False)]
