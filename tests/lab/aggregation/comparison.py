@@ -15,7 +15,7 @@ WEIGHTS = {"geometric-median": 1e-3}
 """How far apart weights may be, if not 1e-6: an iteration magnifies rounding, and many weights give the same model."""
 
 
-REPUTATIONS = {"fused": 1e-6}
+REPUTATIONS = {"fused": 1e-7}
 """How far apart reputations may be, if not 1e-9: `fused` measures how far clients are from one another, and where they
 are all the same, or far away together, that is what rounding leaves of a difference of large numbers (of 26,850 rounds
 5 were more than 1e-9 apart, the worst 1.1e-8)."""
