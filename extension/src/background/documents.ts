@@ -206,8 +206,10 @@ function noteFrame(documentId: string, top: SeenDocument): void {
   for (const oldest of frames.keys()) if (frames.size > MOST_FRAMES) frames.delete(oldest);
 }
 
-/** Write; where there is no room, what no tab shows makes some, and if that is not enough, rather nothing than what was
- * true before. */
+/**
+ * Write; where there is no room, what no tab shows makes some, and if that is not enough, rather nothing is kept than
+ * what was true before.
+ */
 async function keep(values: Record<string, unknown>): Promise<void> {
   try {
     await browser.storage.session.set(values);

@@ -15,12 +15,6 @@ WEIGHTS = {"geometric-median": 1e-3}
 """How far apart weights may be, if not 1e-6: an iteration magnifies rounding, and many weights give the same model."""
 
 
-REPUTATIONS = {"fused": 1e-7}
-"""How far apart reputations may be, if not 1e-9: `fused` measures how far clients are from one another, and where they
-are all the same, or far away together, that is what rounding leaves of a difference of large numbers (of 26,850 rounds
-5 were more than 1e-9 apart, the worst 1.1e-8)."""
-
-
 @dataclass(frozen=True)
 class Rounds:
     """The rounds of several runs: updates (rounds, runs, clients, parameters) and what goes with them."""
@@ -107,22 +101,22 @@ def assert_agreement(rules, rounds: Rounds, **options):
             if run in undecided or (rule.name == "foolsgold" and nobody_differs(rounds, index, run)):
                 continue
             try:
-                _assert_same(outcome, run, expected[index][run], rounds.updates[index, run], rule.name)
+                _assert_same(
+                    outcome, run, expected[index][run], rounds.updates[index, run], WEIGHTS.get(rule.name, 1e-6)
+                )
             except AssertionError:
                 if is_clear(rule, rounds.updates[index, run]):
                     raise
                 undecided.add(run)
 
 
-def _assert_same(outcome, run, result, updates, name):
+def _assert_same(outcome, run, result, updates, apart):
     if result.negative is not None:
-        apart = REPUTATIONS.get(name, 1e-9)
         np.testing.assert_array_equal(outcome.negative[run].numpy(), result.negative)
-        np.testing.assert_allclose(outcome.reputation[run].numpy(), result.reputation, rtol=0, atol=apart)
+        np.testing.assert_allclose(outcome.reputation[run].numpy(), result.reputation, rtol=0, atol=1e-9)
     if result.weights is None:
         assert torch.isnan(outcome.weights[run]).all()
     else:
-        apart = WEIGHTS.get(name, 1e-6)
         np.testing.assert_allclose(outcome.weights[run].numpy(), result.weights, rtol=0, atol=apart)
     allowed = 1e-6 + 1e-6 * np.abs(updates).max(axis=0)
     np.testing.assert_array_less(np.abs(outcome.models[run].numpy().astype(np.float64) - result.model), allowed)

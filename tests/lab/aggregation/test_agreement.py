@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eitr.aggregation import make_rule
@@ -45,6 +45,7 @@ def test_every_kind_of_round_gives_the_cpus_result(name, kind, clients):
 
 @pytest.mark.parametrize("name", ALL_RULES)
 @given(st.integers(1, 14), st.integers(1, 20), st.integers(1, 6), st.integers(0, 2**32))
+@example(13, 11, 5, 381857264)  # clients so much alike that rounding once chose whom `fused` takes for the majority
 @settings(max_examples=25, deadline=None)
 def test_histories_of_runs_with_different_settings_agree_round_by_round(name, clients, parameters, rounds, seed):
     given_rounds = make_rounds(3, clients, parameters, rounds=rounds, seed=seed)

@@ -54,9 +54,10 @@ def towards_majority(cosines: Floats) -> Floats:
     """Return each vector's cosine with the mean of the others in the majority that is nearest to one of them."""
     clients = len(cosines)
     needed = clients // 2 + 1
-    nearest = np.sort(cosines, axis=1)[:, -needed:].sum(axis=1)
+    near = cosines.round(9)  # among equals the first are taken, not those that rounding favours
+    nearest = np.sort(near, axis=1)[:, -needed:].sum(axis=1)
     middle = int(np.argmax(nearest))
-    chosen = np.argsort(-cosines[middle], kind="stable")[:needed]
+    chosen = np.argsort(-near[middle], kind="stable")[:needed]
     others = np.zeros((clients, clients))
     others[:, chosen] = 1.0
     np.fill_diagonal(others, 0.0)
