@@ -43,8 +43,8 @@ from benchmarks.server_field import (
 )
 from benchmarks.server_load import MANIFEST, Connection, Job, Seen
 from benchmarks.server_report import NAIVE, OURS, Burst, Course, Report, as_json, as_markdown, verdicts
-from eitr.classifier import Classifier
 from eitr.model import Vector
+from eitr.model.classifier import Classifier
 
 BODIES = 16
 """Different updates; with more they no longer fit into the processor's cache, with fewer a rule would find them odd."""

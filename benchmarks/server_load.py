@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eitr.octets import PARAMETERS
+from eitr.model.update_encoding import PARAMETERS
 
 LONGEST = 120.0
 """Seconds after which an answer no longer comes."""

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eitr.classifier import Classifier
 from eitr.client import OpenRound, Participant, ServerError
 from eitr.errors import InputError
+from eitr.model.classifier import Classifier
 from eitr.model.plan import TrainingPlan
-from eitr.octets import DIFFERENCE, PARAMETERS
+from eitr.model.update_encoding import DIFFERENCE, PARAMETERS
 from eitr.pages import Page
 
 SHIPPED = Classifier.shipped()

@@ -19,11 +19,11 @@ from typing import Any, Self
 import httpx
 import numpy as np
 
-from eitr.classifier import Classifier
 from eitr.errors import InputError
 from eitr.model import Model, Network, Vector, train
+from eitr.model.classifier import Classifier
 from eitr.model.plan import TrainingPlan
-from eitr.octets import DIFFERENCE, PARAMETERS, encoded
+from eitr.model.update_encoding import DIFFERENCE, PARAMETERS, encoded
 from eitr.pages import Page, Vocabulary
 from eitr.taxonomy import NAMES
 

@@ -5,8 +5,8 @@ import pytest
 
 from eitr.aggregation import Round, make_rule
 from eitr.aggregation.interface import LARGEST
+from eitr.aggregation.rule_state import RuleState, state_bytes
 from eitr.errors import InputError
-from eitr.state import State, state_bytes
 from tests.aggregation.cases import ALL_RULES, aggregate, names
 
 BAD = {
@@ -133,7 +133,7 @@ def test_a_round_that_lacks_what_the_rule_needs_leaves_the_state_as_it_was(name)
 
 def test_the_state_of_another_rule_is_refused():
     with pytest.raises(InputError, match="state of the rule 'median', not of 'fedavg'"):
-        make_rule("fedavg").update(State("median"), Round(None, np.ones((2, 4)), names(2)))
+        make_rule("fedavg").update(RuleState("median"), Round(None, np.ones((2, 4)), names(2)))
 
 
 def test_a_bad_number_of_threads_is_refused(monkeypatch):
@@ -155,13 +155,13 @@ def test_an_update_of_another_length_is_refused_naming_the_client():
 
 
 def test_a_state_that_the_rule_cannot_have_written_is_refused():
-    foreign = State("fedavg", ("a",), np.ones(1, dtype=np.int64), {"steps": np.zeros((1, 1), dtype=np.float32)})
+    foreign = RuleState("fedavg", ("a",), np.ones(1, dtype=np.int64), {"steps": np.zeros((1, 1), dtype=np.float32)})
     with pytest.raises(InputError, match="'steps' of float32, which 'fedavg' never wrote"):
         make_rule("fedavg").update(foreign, Round(None, np.zeros((1, 1)), ["a"]))
     with pytest.raises(InputError, match="of the rule 'fedavg'"):
-        make_rule("reputation").refuse(State("fedavg"), "a", 5)
+        make_rule("reputation").refuse(RuleState("fedavg"), "a", 5)
     with pytest.raises(InputError, match="at least one parameter"):
-        make_rule("reputation").refuse(State("reputation"), "a", 0)
+        make_rule("reputation").refuse(RuleState("reputation"), "a", 0)
 
 
 def test_a_rule_takes_lambda_by_its_own_name_and_numpy_numbers():

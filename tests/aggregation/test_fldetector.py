@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from eitr.aggregation import Round, make_rule
 from eitr.aggregation.fldetector import PATH, hessian_product, outliers
+from eitr.aggregation.rule_state import RuleState, state_bytes
 from eitr.errors import InputError
-from eitr.state import State, state_bytes
 from tests.aggregation.cases import aggregate, examples, names
 
 
@@ -208,7 +208,7 @@ def test_pieces_that_do_not_fit_together_are_refused(damage):
     broken = state.with_memory("kept", np.asarray(damage(state.memory["kept"])))
     with pytest.raises(InputError, match="damaged"):
         aggregate("fldetector", np.ones((3, 10)), None, broken)
-    unreadable = State("fldetector", state.clients, state.rounds, {PATH: state.memory[PATH]})
+    unreadable = RuleState("fldetector", state.clients, state.rounds, {PATH: state.memory[PATH]})
     with pytest.raises(InputError, match="damaged"):
         aggregate("fldetector", np.ones((3, 10)), None, unreadable)
 

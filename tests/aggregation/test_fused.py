@@ -11,11 +11,11 @@ from eitr.aggregation import Round, make_rule
 from eitr.aggregation.fused.rule import DETECTORS, SKETCH
 from eitr.aggregation.fused.sketch import DIMENSIONS
 from eitr.aggregation.fused.view import shortening
+from eitr.aggregation.opinions import Opinion
+from eitr.aggregation.reputation_model import HISTORY
+from eitr.aggregation.rule_state import RuleState, load_state, save_state, state_bytes
 from eitr.compiled import JIT
 from eitr.errors import InputError
-from eitr.opinions import Opinion
-from eitr.reputation import HISTORY
-from eitr.state import State, load_state, save_state, state_bytes
 from tests.aggregation.cases import assert_same_state, examples, names, populations
 from tests.aggregation.views import honest, view_of
 
@@ -510,7 +510,7 @@ def test_a_state_kept_with_another_window_is_read(s):
 
 
 def remembering(**memory):
-    return State("fused", tuple(names(3)), np.ones(3, np.int64), memory)
+    return RuleState("fused", tuple(names(3)), np.ones(3, np.int64), memory)
 
 
 @pytest.mark.parametrize(

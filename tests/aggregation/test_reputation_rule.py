@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from eitr.aggregation import Round, make_rule
-from eitr.reputation import Observations, ReputationModel
+from eitr.aggregation.reputation_model import Observations, ReputationModel
 from tests.aggregation import oracle
 from tests.aggregation.cases import KINDS, aggregate, assert_same_state, examples, histories, names
 

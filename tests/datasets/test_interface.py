@@ -186,7 +186,7 @@ def test_a_header_that_is_none_is_refused(tmp_path, text):
 
 def test_an_archive_that_claims_more_than_it_can_hold_is_refused(tmp_path, monkeypatch):
     save_examples(small(), tmp_path / "a.npz")
-    monkeypatch.setattr("eitr.npz.LIMIT", 500)
+    monkeypatch.setattr("eitr.io.npz.LIMIT", 500)
     with pytest.raises(InputError, match="more than such a file can hold"):
         read_examples(tmp_path / "a.npz")
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from eitr.classifier import Classifier
+from eitr.model.classifier import Classifier
 from eitr.taxonomy import NAMES
 
 SHIPPED = Classifier.shipped()

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from eitr.demo import validation_pages
+from eitr.server.demo import validation_pages
 
 from .browser import until
 

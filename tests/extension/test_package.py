@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import eitr
-from eitr.classifier import Classifier
+from eitr.model.classifier import Classifier
 from eitr.pages import Vocabulary
 from scripts.extension_taxonomy import TARGET, typescript
 

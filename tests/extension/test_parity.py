@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eitr.classifier import Classifier
 from eitr.errors import InputError
 from eitr.model import Network, TrainingPlan, Vector, predict, train
+from eitr.model.classifier import Classifier
 from eitr.model.random import Stream, key_of, permutation
-from eitr.octets import DIFFERENCE, encoded
+from eitr.model.update_encoding import DIFFERENCE, encoded
 from eitr.pages import Page, SparseRows, Vocabulary, tokens
 from eitr.taxonomy import index_of
 

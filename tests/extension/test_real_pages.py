@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from eitr.classifier import Classifier
+from eitr.model.classifier import Classifier
 from eitr.pages import Page
 from eitr.taxonomy import NAMES, TOPICS
 

@@ -75,8 +75,8 @@ def test_the_example_of_a_data_set_is_one(tmp_path):
     exec(
         "from collections.abc import Iterator\nfrom pathlib import Path\n"
         "from eitr.datasets.interface import Labelled, Source\nfrom eitr.datasets.location import found\n"
-        "from eitr.pages.page import Page\nfrom eitr.rows import read_rows\nfrom eitr.taxonomy import index_of\n"
-        + python_in(CONTRIBUTING, "Add a data set"),
+        "from eitr.io.json_lines import read_rows\nfrom eitr.pages.page import Page\n"
+        "from eitr.taxonomy import index_of\n" + python_in(CONTRIBUTING, "Add a data set"),
         names,
     )
     (tmp_path / "my_pages.jsonl.gz").write_text('{"title": "fever", "label": "religion"}\n')

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eitr.octets import PARAMETERS
+from eitr.model.update_encoding import PARAMETERS
 from eitr.server import clock
 from eitr.server.ingest import Ingest
 from eitr.server.keys import Key

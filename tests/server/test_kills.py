@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from sqlalchemy import func, make_url, select, text
 
-from eitr.classifier import Classifier
 from eitr.client import Participant
+from eitr.model.classifier import Classifier
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import Audit, Model, Observation, Octets, Round, State, Update
 from tests.server.conftest import new_postgres_database

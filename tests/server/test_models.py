@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from eitr.classifier import Classifier
+from eitr.model.classifier import Classifier
 from eitr.server.aggregating import Aggregation, NothingSentError
 from eitr.server.db.tables import Audit, Model, State
 from eitr.server.models import publish_shipped, roll_back

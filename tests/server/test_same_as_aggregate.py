@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from eitr.cli import app
 from eitr.client import Participant
-from eitr.octets import DIFFERENCE, PARAMETERS, encoded
+from eitr.model.update_encoding import DIFFERENCE, PARAMETERS, encoded
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import Model, Observation, Round, State
 from tests.server.process import Running

@@ -14,7 +14,7 @@ const MOST_TRIED = 40;
  *
  * Each word is left out of the vector in turn and the page judged again, so a reason is what the model really did: how
  * far the topic's log-probability falls against that of the best other. The other words keep their values, as in
- * `eitr.classifier`: the vector is not brought back to length 1. Only the first layer's sums change, by one row.
+ * `eitr.model.classifier`: the vector is not brought back to length 1. Only the first layer's sums change, by one row.
  */
 export function leadingWords(
   network: Network,

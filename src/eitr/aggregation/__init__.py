@@ -2,6 +2,6 @@
 
 from eitr.aggregation.interface import Result, Round, Rule
 from eitr.aggregation.registry import RULES, make_rule
-from eitr.state import State, load_state, save_state
+from eitr.aggregation.rule_state import RuleState, load_state, save_state
 
-__all__ = ["RULES", "Result", "Round", "Rule", "State", "load_state", "make_rule", "save_state"]
+__all__ = ["RULES", "Result", "Round", "Rule", "RuleState", "load_state", "make_rule", "save_state"]

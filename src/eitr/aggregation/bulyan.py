@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from eitr.aggregation.attackers import ToldAttackers, need_enough
 from eitr.aggregation.interface import Floats, Result, Round
+from eitr.aggregation.rule_state import RuleState
 from eitr.robust.gram import HAIR, gram_of_steps, squared_distances
 from eitr.robust.near_median import mean_near_median
-from eitr.state import State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Bulyan(ToldAttackers):
         """Return 4 f + 3: enough for f attackers among the chosen to be outnumbered in every parameter."""
         return 4 * attackers + 3
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         base = round.need("base", self.name)
         need_enough(self, len(round.ids))
         chosen = round.order[self.chosen(gram_of_steps(round.updates, base, round.order))]

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from eitr.aggregation.interface import Floats, Result, Round, Rule, uniform
+from eitr.aggregation.rule_state import RuleState
 from eitr.robust.combination import weighted_mean
-from eitr.state import State
 
 CAP = 5.0
 """A claim counts at most this many times the round's median claim: nobody can check it."""
@@ -29,7 +29,7 @@ class FedAvg(Rule):
     name: ClassVar[str] = "fedavg"
     summary: ClassVar[str] = "mean, weighted by claimed sample counts"
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         weights = self.ramped(state, round, _shares(round))
         return state, Result(weighted_mean(round.updates, round.order, weights), weights)
 

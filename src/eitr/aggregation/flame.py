@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from eitr.aggregation.interface import Floats, Result, Round
 from eitr.aggregation.linear import LinearRule
+from eitr.aggregation.rule_state import RuleState
 from eitr.robust.gram import HAIR, gram_of_steps
 from eitr.settings import setting
-from eitr.state import State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Flame(LinearRule):
     lambda_: float = setting(0.001, "deviation of the noise, in median step lengths", least=0.0)
     seed: int = setting(0, "where the noise starts from", least=0, most=2**32 - 1)
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         base = round.need("base", self.name)
         gram = gram_of_steps(round.updates, base, round.order)
         result = self._combined(state, round, base, gram)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eitr.aggregation.interface import Floats, Result, Round, Rule, remember
+from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
 from eitr.robust.combination import weighted_mean
 from eitr.robust.gram import gram_by_blocks
 from eitr.settings import setting
-from eitr.state import State
 
 STEPS, PATH, KEPT, ERRORS = "steps", "path", "kept", "errors"
 """Names of the arrays in a state, a row a client:
@@ -66,7 +66,7 @@ class FLDetector(Rule):
     window: int = setting(10, "rounds that a score and the Hessian are made of", least=1, most=_LONGEST)
     patience: int = setting(10, "errors known before anybody is suspect (at most the window)", least=1, most=_LONGEST)
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         base, order = round.need("base", self.name), round.order
         rows = state.rows(round.ids)[order]
         _check_memory(state, len(base))
@@ -179,7 +179,7 @@ def _uniform_clusters(size: int) -> tuple[float, float, float]:
     return float(means[0]), float(means[1]), float(logs[:, 1].std() * np.sqrt(1 + 1 / _SAMPLES))
 
 
-def _check_memory(state: State, parameters: int) -> None:
+def _check_memory(state: RuleState, parameters: int) -> None:
     """Refuse a memory of other models, and a file in which pieces of the path do not fit together."""
     before = state.memory.get(STEPS)
     if before is not None and before.shape[1] != parameters:
@@ -188,7 +188,7 @@ def _check_memory(state: State, parameters: int) -> None:
         raise InputError("the state's memory of global models is damaged; restore the file, or start anew without it")
 
 
-def _fits(state: State, parameters: int) -> bool:
+def _fits(state: RuleState, parameters: int) -> bool:
     kept, path = state.memory.get(KEPT), state.memory.get(PATH)
     if kept is None or path is None:
         return True
@@ -207,7 +207,7 @@ def _fits(state: State, parameters: int) -> bool:
 
 
 def _current_errors(
-    state: State, rows: NDArray[np.int64], steps: NDArray[np.float32], path: NDArray[np.float32]
+    state: RuleState, rows: NDArray[np.int64], steps: NDArray[np.float32], path: NDArray[np.float32]
 ) -> Floats:
     """Return each client's error of this round; NaN for those who were not in the last."""
     errors = np.full(len(rows), np.nan)
@@ -225,7 +225,7 @@ def _current_errors(
     return errors
 
 
-def _errors(state: State, rows: NDArray[np.int64], window: int) -> Floats:
+def _errors(state: RuleState, rows: NDArray[np.int64], window: int) -> Floats:
     """Return the remembered errors (clients, window); NaN where there was none."""
     found = np.full((len(rows), window), np.nan)
     before = state.memory.get(ERRORS)
@@ -235,14 +235,14 @@ def _errors(state: State, rows: NDArray[np.int64], window: int) -> Floats:
     return found
 
 
-def _replaced(state: State, rows: NDArray[np.int64], errors: Floats) -> Floats:
+def _replaced(state: RuleState, rows: NDArray[np.int64], errors: Floats) -> Floats:
     """Return the errors of all clients, those of the round's clients new."""
     everybody = _errors(state, np.arange(len(state.clients)), errors.shape[1])
     everybody[rows] = errors
     return everybody
 
 
-def _path(state: State, base: NDArray[Any]) -> NDArray[np.float32]:
+def _path(state: RuleState, base: NDArray[Any]) -> NDArray[np.float32]:
     """Return the remembered global models (models, parameters); a lost piece counts as not having moved."""
     kept, pieces = state.memory.get(KEPT), state.memory.get(PATH)
     if kept is None or pieces is None:
@@ -256,7 +256,7 @@ def _path(state: State, base: NDArray[Any]) -> NDArray[np.float32]:
     return path
 
 
-def _with_path(state: State, present: NDArray[np.int64], path: NDArray[np.float32]) -> State:
+def _with_path(state: RuleState, present: NDArray[np.int64], path: NDArray[np.float32]) -> RuleState:
     """Return the state with the path cut into a piece a client, and a note of who was present."""
     clients, (models, parameters) = len(state.clients), path.shape
     pieces = np.zeros((clients, models * -(-parameters // clients)), dtype=np.float32)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eitr.aggregation.interface import Floats, Result, Round, Rule
+from eitr.aggregation.rule_state import RuleState
 from eitr.robust.tiles import Updates
-from eitr.state import State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class FLTrust(Rule):
     name: ClassVar[str] = "fltrust"
     summary: ClassVar[str] = "trust from the cosine to a step on trusted data"
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         base, root = round.need("base", self.name), round.need("root", self.name)
         root_step = root.astype(np.float64) - base
         length = float(np.linalg.norm(root_step))

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eitr.aggregation.interface import Floats, Result, Round, Rule, remember
+from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
 from eitr.robust.combination import weighted_mean
-from eitr.state import State
 
 _BLOCK = 1 << 16
 STEPS = "steps"
@@ -41,7 +41,7 @@ class FoolsGold(Rule):
     summary: ClassVar[str] = "weights from how similar the clients' accumulated steps are"
     remembers: ClassVar[Mapping[str, Any]] = {STEPS: np.float32}
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         base = round.need("base", self.name)
         rows = state.rows(round.ids)
         steps = _accumulated(state, rows, round.updates, base)
@@ -75,7 +75,7 @@ def foolsgold_shares(cosine: Floats) -> Floats:
 
 
 def _accumulated(
-    state: State, rows: NDArray[np.int64], updates: NDArray[Any], base: NDArray[Any]
+    state: RuleState, rows: NDArray[np.int64], updates: NDArray[Any], base: NDArray[Any]
 ) -> NDArray[np.float32]:
     """Return the sums of the round's clients' steps, this round's included."""
     steps = np.subtract(updates, base, dtype=np.float32, casting="same_kind")

@@ -7,12 +7,12 @@ import numpy as np
 
 from eitr.aggregation.attackers import ToldAttackers, need_enough
 from eitr.aggregation.interface import Floats, Result, Round
+from eitr.aggregation.rule_state import RuleState
 from eitr.robust.detection import Order
 from eitr.robust.gram import HAIR
 from eitr.robust.order_statistics import trimmed_mean
 from eitr.robust.tiles import Updates
 from eitr.settings import setting
-from eitr.state import State
 
 _NUMBERS = 1 << 18
 """How many numbers are compared with the extremes at a time: they stay in the cache."""
@@ -41,7 +41,7 @@ class FoundationFL(ToldAttackers):
 
     synthetic: float = setting(0.5, "copies added, for each client", least=0.0, most=10.0)
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         need_enough(self, len(round.ids))
         farthest = farthest_of(_reaches(round.updates, round.order))
         order = np.concatenate([round.order, np.repeat(round.order[farthest], self.copies(len(round.ids)))])

@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eitr.aggregation.rule_state import RuleState, blank
 from eitr.errors import InputError
 from eitr.robust.tiles import Updates
 from eitr.settings import check_settings, setting
-from eitr.state import State, blank
 
 Floats = NDArray[np.float64]
 Scorer = Callable[[NDArray[np.float32]], Floats]
@@ -115,16 +115,16 @@ class Rule(ABC):
         """Say whether the rule is defined for so many clients of which so many attack; most do not ask."""
         return True
 
-    def init(self) -> State:
+    def init(self) -> RuleState:
         """Return the state before the first round."""
-        return State(self.name)
+        return RuleState(self.name)
 
-    def update(self, state: State, round: Round) -> tuple[State, Result]:
+    def update(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         """Combine the updates of a round; return the state after it and the result."""
         self.check_state(state)
         return self._aggregate(state.joined(round.ids), round)
 
-    def check_state(self, state: State) -> None:
+    def check_state(self, state: RuleState) -> None:
         """Refuse a state that this rule cannot have written."""
         if state.rule != self.name:
             raise InputError(f"this is the state of the rule {state.rule!r}, not of {self.name!r}")
@@ -132,22 +132,22 @@ class Rule(ABC):
             if name not in self.remembers or array.dtype != self.remembers[name]:
                 raise InputError(f"the state holds an array {name!r} of {array.dtype}, which {self.name!r} never wrote")
 
-    def refuse(self, state: State, client: str, parameters: int) -> State:
+    def refuse(self, state: RuleState, client: str, parameters: int) -> RuleState:
         """Return the state after an update of `parameters` numbers was refused at the door.
 
         Rules without a memory of behaviour forget it at once.
         """
         return state
 
-    def standing(self, state: State, client: str) -> float | None:
+    def standing(self, state: RuleState, client: str) -> float | None:
         """Return the reputation of a client by what is remembered; None where the rule has none, or knows nothing."""
         return None
 
     @abstractmethod
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         """Combine the updates; `state` already knows every client of the round and counts the round."""
 
-    def ramped(self, state: State, round: Round, weights: Floats) -> Floats:
+    def ramped(self, state: RuleState, round: Round, weights: Floats) -> Floats:
         """Return weights that sum to 1, those of newcomers reduced: times min(1, rounds so far / ramp).
 
         The current round counts, so that a federation of newcomers only has equal shares, not none.
@@ -162,7 +162,7 @@ def uniform(round: Round) -> Floats:
     return np.full(len(round.ids), 1.0 / len(round.ids))
 
 
-def remember(state: State, name: str, rows: NDArray[np.int64], values: NDArray[Any]) -> State:
+def remember(state: RuleState, name: str, rows: NDArray[np.int64], values: NDArray[Any]) -> RuleState:
     """Return the state with `values` as the named rows of one of the rule's arrays; the array is made if need be."""
     before = state.memory.get(name)
     array = blank((len(state.clients), *values.shape[1:]), values.dtype) if before is None else before.copy()

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from eitr.aggregation.attackers import need_enough
 from eitr.aggregation.interface import Floats, Result, Round, Rule, uniform
+from eitr.aggregation.rule_state import RuleState
 from eitr.robust.combination import weighted_mean
 from eitr.robust.gram import HAIR, gram_of_steps
 from eitr.robust.tiles import Updates
-from eitr.state import State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +27,12 @@ class LinearRule(Rule):
     def coefficients(self, gram: Floats) -> Floats:
         """Return what each client's step is multiplied by, (clients,), none below 0; clients as in `gram`."""
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         base = round.need("base", self.name)
         need_enough(self, len(round.ids))
         return state, self._combined(state, round, base, gram_of_steps(round.updates, base, round.order))
 
-    def _combined(self, state: State, round: Round, base: NDArray[Any], gram: Floats) -> Result:
+    def _combined(self, state: RuleState, round: Round, base: NDArray[Any], gram: Floats) -> Result:
         """Return the result for inner products of clients in `round.order`."""
         ordered = self.coefficients(gram)
         total = float(ordered.sum())

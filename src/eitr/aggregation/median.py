@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from eitr.aggregation.interface import Result, Round, Rule, uniform
+from eitr.aggregation.rule_state import RuleState
 from eitr.robust.order_statistics import weighted_median
-from eitr.state import State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +25,6 @@ class Median(Rule):
     name: ClassVar[str] = "median"
     summary: ClassVar[str] = "median of each parameter"
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         weights = self.ramped(state, round, uniform(round))
         return state, Result(weighted_median(round.updates, round.order, weights), weights)

@@ -7,10 +7,10 @@ import numpy as np
 
 from eitr.aggregation.attackers import ToldAttackers, need_enough
 from eitr.aggregation.interface import Floats, Result, Round, uniform
+from eitr.aggregation.rule_state import RuleState
 from eitr.robust.gram import HAIR, gram_of_steps, ranked, squared_distances
 from eitr.robust.order_statistics import trimmed_mean
 from eitr.robust.tiles import Updates
-from eitr.state import State
 
 _NUMBERS = 1 << 20
 """How many numbers are mixed at a time, so that no second copy of all updates is made."""
@@ -34,7 +34,7 @@ class NearestNeighbourMixing(ToldAttackers):
     name: ClassVar[str] = "nnm"
     summary: ClassVar[str] = "trimmed mean of updates that were mixed with their nearest neighbours"
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         base, order = round.need("base", self.name), round.order
         need_enough(self, len(order))
         shares = self.ramped(state, round, uniform(round))[order]

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from eitr.aggregation.interface import Floats, Result, Round, Rule
+from eitr.aggregation.reputation_model import HISTORY, Observations, ReputationModel
+from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
-from eitr.reputation import HISTORY, Observations, ReputationModel
 from eitr.robust.combination import combine
 from eitr.robust.detection import detect
 from eitr.settings import setting
-from eitr.state import State
 
 EQUAL = 1e-9
 """Reputations closer together than this are equal."""
@@ -57,7 +57,7 @@ class Reputation(Rule):
     rescale: str = setting("median", "how the range is bounded", choices=("median", "paper"))
     cutoff: bool = setting(False, "weights below 1/M become 0, as in the published code")
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         found = detect(
             round.updates,
             round.order,
@@ -73,11 +73,11 @@ class Reputation(Rule):
         model = combine(found, round.order, weights)
         return state, Result(model, weights, positive, negative, reputation)
 
-    def standing(self, state: State, client: str) -> float | None:
+    def standing(self, state: RuleState, client: str) -> float | None:
         """Return the reputation of a client by what is remembered."""
         return self._model.standing(state, client)
 
-    def refuse(self, state: State, client: str, parameters: int) -> State:
+    def refuse(self, state: RuleState, client: str, parameters: int) -> RuleState:
         """Record a refused update: every one of its parameters is a negative observation."""
         self.check_state(state)
         if parameters < 1:

@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from eitr.aggregation.interface import Floats, Result, Round, Rule, uniform
+from eitr.aggregation.rule_state import RuleState
 from eitr.robust.combination import weighted_mean
 from eitr.robust.reweighting import reweight
 from eitr.settings import setting
-from eitr.state import State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Residual(Rule):
     delta: float = setting(0.1, "confidence below which a value is replaced by the line", above=0.0, below=1.0)
     lambda_: float = setting(2.0, "width of the confidence interval", above=0.0)
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         if len(round.ids) < 4:
             weights = self.ramped(state, round, uniform(round))
             return state, Result(weighted_mean(round.updates, round.order, weights), weights)

@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from eitr.aggregation.interface import Result, Round, Rule, uniform
+from eitr.aggregation.rule_state import RuleState
 from eitr.robust.order_statistics import trimmed_mean
 from eitr.settings import setting
-from eitr.state import State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class TrimmedMean(Rule):
 
     beta: float = setting(0.2, "share of the clients dropped on each side", least=0.0, below=0.5)
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         weights = self.ramped(state, round, uniform(round))
         # 0.3 * 10 is 2.9999999999999996: the share is meant in decimals.
         drop = min(int(np.floor(self.beta * len(round.ids) + 1e-9)), (len(round.ids) - 1) // 2)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from eitr.attacks.interface import Attack, Scene
 from eitr.model.random import key_of
+from eitr.model.torch_random import normal, uniform
 from eitr.settings import setting
-from eitr.torch_words import normal, uniform
 
 if TYPE_CHECKING:
     import torch

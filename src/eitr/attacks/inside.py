@@ -12,8 +12,8 @@ from eitr.attacks.crafted import Stream, honest, noise, unit
 from eitr.attacks.interface import Rehearsal, Scene
 from eitr.errors import InputError
 from eitr.model.random import draw, key_of
+from eitr.model.torch_random import WORDS
 from eitr.settings import setting
-from eitr.torch_words import WORDS
 
 if TYPE_CHECKING:
     import torch

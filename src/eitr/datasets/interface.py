@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eitr.errors import InputError
-from eitr.npz import read_npz, write_npz
+from eitr.io.npz import read_npz, write_npz
 from eitr.pages.page import Page
 from eitr.pages.sparse import SparseRows
 from eitr.taxonomy import NAMES

@@ -6,8 +6,8 @@ from typing import Final
 
 from eitr.datasets.interface import Labelled
 from eitr.errors import InputError
+from eitr.io.json_lines import read_rows
 from eitr.pages.page import Page
-from eitr.rows import read_rows
 from eitr.taxonomy import NAMES
 
 SPLIT: Final[Mapping[object, bool]] = {"train": False, "test": True}

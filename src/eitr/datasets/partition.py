@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.atomic import write_atomically
 from eitr.datasets.sampling import generator
 from eitr.errors import InputError
+from eitr.io.atomic import write_atomically
 
 COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 """Okabe and Ito's, which people tell apart whatever colours they see."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from eitr.datasets.interface import Labelled, Source
 from eitr.datasets.location import found
 from eitr.errors import InputError
+from eitr.io.streams import opened
 from eitr.pages.page import Page
-from eitr.streams import opened
 from eitr.taxonomy import index_of
 
 if TYPE_CHECKING:

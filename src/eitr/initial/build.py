@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from eitr.atomic import write_together
 from eitr.initial.card import Comparison, card
 from eitr.initial.corpus import Labelled, has_rows, read_rows, validation_pages
 from eitr.initial.fit import Progress, Recipe, fit
 from eitr.initial.judgement import Judgement, judge
 from eitr.initial.material import Material, material
 from eitr.initial.vocabulary_choice import balanced, informed, plain, weighted, with_forms
+from eitr.io.atomic import write_together
 from eitr.model import Network, Vector
 from eitr.model.files import to_safetensors
 from eitr.pages.vocabulary import Vocabulary

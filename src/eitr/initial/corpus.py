@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from eitr import rows
 from eitr.errors import InputError
+from eitr.io import json_lines as rows
 from eitr.pages.page import Page
 from eitr.pages.tokens import tokens
 from eitr.taxonomy import NAMES, index_of

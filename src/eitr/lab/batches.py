@@ -17,7 +17,7 @@ from eitr.lab.population import Population, Stream
 from eitr.lab.runs import FederatedRun
 from eitr.model.random import Stream as TrainingStream
 from eitr.model.random import key_of
-from eitr.torch_words import WORDS, draw
+from eitr.model.torch_random import WORDS, draw
 
 
 class RoundBatches(NamedTuple):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from eitr.io.npz import write_npz
 from eitr.lab.results import Arrays, Store, read_result
 from eitr.lab.runs import Run
-from eitr.npz import write_npz
 
 if TYPE_CHECKING:
     import torch

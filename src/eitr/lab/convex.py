@@ -24,8 +24,8 @@ from eitr.lab.context import Context
 from eitr.lab.results import Arrays
 from eitr.lab.runs import Run
 from eitr.lab.synthetic import aggregation
+from eitr.lab.theory import delta2_from_gradients
 from eitr.robust.rescale import rescale_by_deviation
-from eitr.theory import delta2_from_gradients
 
 Floats = NDArray[np.float64]
 POISONS = ("none", "flip", "scale", "arbitrary")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eitr.atomic import write_atomically
 from eitr.datasets.registry import SOURCES
 from eitr.errors import InputError
+from eitr.io.atomic import write_atomically
 from eitr.lab.profile import Profile, make_profile
 
 DESCRIPTION = "lab.json"

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eitr.errors import InputError
+from eitr.io.npz import read_npz, write_npz
 from eitr.lab.runs import Run
-from eitr.npz import read_npz, write_npz
 
 Arrays = dict[str, NDArray[Any]]
 

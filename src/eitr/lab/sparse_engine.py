@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from eitr.aggregation.interface import LARGEST, Result, Round
+from eitr.aggregation.rule_state import RuleState
 from eitr.attacks.interface import Rehearsal, Scene
 from eitr.datasets.interface import Examples
 from eitr.lab.batches import RoundBatches, Trainees
@@ -29,7 +30,6 @@ from eitr.model.network import Network, Vector
 from eitr.model.plan import TrainingPlan
 from eitr.model.validation import ValidationPages, answers, cross_entropy
 from eitr.robust.threads import thread_count
-from eitr.state import State
 
 ENGINE = "sparse"
 
@@ -82,12 +82,12 @@ class _Simulation:
         self._record = Record(run, people, self._questions, network.size)
         self._model = network.initial(run.seed)
         self._previous: Vector | None = None
-        self._state: State = run.rule.init()
+        self._state: RuleState = run.rule.init()
         kept = checkpoint_of(context.kept(run), ENGINE)
         if kept is not None:
             self._model, memory = self._record.restore(kept)
             self._previous = memory.pop(_PREVIOUS)
-            self._state = State(run.rule.name, tuple(self._ids), memory.pop(_ROUNDS), memory)
+            self._state = RuleState(run.rule.name, tuple(self._ids), memory.pop(_ROUNDS), memory)
 
     def finish(self) -> Arrays:
         """Simulate the rounds that are left; return everything recorded."""

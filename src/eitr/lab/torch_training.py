@@ -12,7 +12,7 @@ from torch import Tensor
 
 from eitr.model.network import Network
 from eitr.model.plan import TrainingPlan
-from eitr.torch_words import draw
+from eitr.model.torch_random import draw
 
 ALIGNMENT = 32
 """A client's parameters begin at a multiple of so many numbers: 128 bytes, which matrix products want."""

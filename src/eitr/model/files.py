@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from eitr.atomic import write_atomically
-from eitr.container import pack, read_limited, unpack
 from eitr.errors import InputError
+from eitr.io.atomic import write_atomically
+from eitr.io.safetensors_file import pack, read_limited, unpack
 from eitr.model.network import Network, Vector
 from eitr.taxonomy import NAMES
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from eitr.atomic import write_atomically
-from eitr.container import read_limited
 from eitr.errors import InputError
+from eitr.io.atomic import write_atomically
+from eitr.io.safetensors_file import read_limited
 from eitr.model.files import SIZE_LIMIT, Model, described_network, description, tensor_shapes
 from eitr.model.network import Network, Vector
 

@@ -11,9 +11,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.atomic import write_atomically
-from eitr.container import read_limited
 from eitr.errors import InputError
+from eitr.io.atomic import write_atomically
+from eitr.io.safetensors_file import read_limited
 from eitr.pages.logarithm import ln
 from eitr.pages.page import Page
 from eitr.pages.sparse import Row, SparseRows

@@ -11,10 +11,11 @@ from sqlalchemy.orm import Session
 
 from eitr.aggregation.interface import Result, Rule
 from eitr.aggregation.interface import Round as Given
+from eitr.aggregation.rule_state import RuleState
+from eitr.datasets.validation import Score, ValidationSet
 from eitr.model import Network, Vector
-from eitr.octets import decoded
+from eitr.model.update_encoding import decoded
 from eitr.pages.vocabulary import Vocabulary
-from eitr.scoring import Score, Scoring
 from eitr.server import memory
 from eitr.server.clock import now
 from eitr.server.db.connection import Database
@@ -22,7 +23,6 @@ from eitr.server.db.tables import Audit, Model, Observation, Participant, Refusa
 from eitr.server.db.tables import Vocabulary as VocabularyFile
 from eitr.server.models import publish
 from eitr.server.rounds import changed, ending, forget_octets, octets_of, senders
-from eitr.state import State as Remembered
 
 
 class NothingSentError(Exception):
@@ -32,7 +32,7 @@ class NothingSentError(Exception):
 class Aggregation:
     """Ends a round that a worker has claimed. Run twice on the same round it gives the same, and only one counts."""
 
-    def __init__(self, database: Database, rule: Rule, scoring: Scoring, margin: float) -> None:
+    def __init__(self, database: Database, rule: Rule, scoring: ValidationSet, margin: float) -> None:
         self._database, self._rule, self._scoring, self._margin = database, rule, scoring, margin
 
     def run(self, id: int, owner: str) -> State | None:
@@ -64,7 +64,7 @@ class Aggregation:
         id: int,
         owner: str,
         base: Model,
-        state: Remembered,
+        state: RuleState,
         result: Result,
         ids: list[str],
         refused: list[str],
@@ -109,7 +109,7 @@ class Aggregation:
         return outcome
 
     def _observations(
-        self, id: int, ids: list[str], state: Remembered, result: Result, refused: list[str], here: set[str]
+        self, id: int, ids: list[str], state: RuleState, result: Result, refused: list[str], here: set[str]
     ) -> list[Observation]:
         opinions = result.notes.get("opinions", {})
         columns = {

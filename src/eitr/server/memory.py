@@ -13,9 +13,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from eitr.aggregation.interface import Rule
-from eitr.container import pack, unpack
+from eitr.aggregation.rule_state import RuleState, blank
+from eitr.io.safetensors_file import pack, unpack
 from eitr.server.db.tables import Memory
-from eitr.state import State, blank
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -30,7 +30,7 @@ def unpacked(data: bytes) -> Arrays:
     return unpack(data)[1]
 
 
-def load(session: Session, rule: Rule, ids: Sequence[str]) -> State:
+def load(session: Session, rule: Rule, ids: Sequence[str]) -> RuleState:
     """Return the state of a rule as far as it concerns some participants."""
     found = {
         kept.participant: (kept.rounds, unpacked(kept.arrays))
@@ -39,10 +39,10 @@ def load(session: Session, rule: Rule, ids: Sequence[str]) -> State:
     clients = sorted(found)
     rows = [found[client][1] for client in clients]
     memory = {name: _table([row.get(name) for row in rows]) for name in sorted({name for row in rows for name in row})}
-    return State(rule.name, tuple(clients), np.array([found[client][0] for client in clients], np.int64), memory)
+    return RuleState(rule.name, tuple(clients), np.array([found[client][0] for client in clients], np.int64), memory)
 
 
-def save(session: Session, state: State) -> None:
+def save(session: Session, state: RuleState) -> None:
     """Keep a state, participant by participant."""
     for row, client in enumerate(state.clients):
         session.merge(

@@ -13,9 +13,9 @@ import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, defer
 
-from eitr.classifier import Classifier
+from eitr.datasets.validation import Score, ValidationSet
 from eitr.model import Network, Vector
-from eitr.scoring import Score, Scoring
+from eitr.model.classifier import Classifier
 from eitr.server.clock import now
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import UNDER_WAY, Audit, Model, Round, Vocabulary
@@ -180,7 +180,7 @@ def publish(
     return model
 
 
-def publish_shipped(database: Database, scoring: Scoring) -> None:
+def publish_shipped(database: Database, scoring: ValidationSet) -> None:
     """Make the model of the package version 1, if there is no version yet."""
     with database.reading() as session:
         if session.scalar(select(func.max(Model.version))) is not None:

@@ -3,7 +3,7 @@
 import threading
 from dataclasses import dataclass, field
 
-from eitr.scoring import Scoring
+from eitr.datasets.validation import ValidationSet
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
 from eitr.server.ingest import Ingest
@@ -56,12 +56,12 @@ class Services:
         self.database.close()
 
 
-def prepared(settings: ServerSettings) -> tuple[Database, Scoring]:
+def prepared(settings: ServerSettings) -> tuple[Database, ValidationSet]:
     """Return the database, up to date and with a first model in it, and the validation pages."""
     database = Database(settings.database_address)
     database.check()
     schema.upgrade(database)
-    scoring = Scoring(settings.validation_pages)
+    scoring = ValidationSet(settings.validation_pages)
     publish_shipped(database, scoring)
     return database, scoring
 

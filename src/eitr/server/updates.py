@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eitr.aggregation.interface import LARGEST
-from eitr.octets import DIFFERENCE, WIDTHS
+from eitr.model.update_encoding import DIFFERENCE, WIDTHS
 from eitr.server.problems import Problem
 
 

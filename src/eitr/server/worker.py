@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from eitr.aggregation.interface import Round as Given
+from eitr.datasets.validation import ValidationSet
 from eitr.errors import InputError
-from eitr.scoring import Scoring
 from eitr.server.aggregating import Aggregation, NothingSentError
 from eitr.server.clock import now
 from eitr.server.db.connection import Database
@@ -34,7 +34,7 @@ log = logging.getLogger("eitr.worker")
 class Worker:
     """One of any number that share a database."""
 
-    def __init__(self, database: Database, settings: ServerSettings, scoring: Scoring, metrics: Metrics) -> None:
+    def __init__(self, database: Database, settings: ServerSettings, scoring: ValidationSet, metrics: Metrics) -> None:
         self._settings, self._metrics = settings, metrics
         self._rounds = Rounds(database, settings)
         self._rule = settings.make_rule()

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from eitr.aggregation import RULES, Round, make_rule
 from eitr.aggregation.interface import Result
 from eitr.aggregation.linear import LinearRule
+from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
 from eitr.lab.aggregation import batched
 from eitr.lab.aggregation.gram import BatchedLinear
-from eitr.state import State
 from tests.aggregation.cases import KINDS, TOLD_ATTACKERS, names
 from tests.lab.aggregation.comparison import assert_agreement, in_batch, make_rounds, one_round
 
@@ -114,7 +114,7 @@ class Descents:
         self.goal = self.rng.normal(size=(len(rules), clients, parameters))
         self.curve = np.linspace(0.1, 0.5, parameters)
         self.base = np.zeros((len(rules), parameters), dtype=np.float32)
-        self.states: list[State] = [rule.init() for rule in rules]
+        self.states: list[RuleState] = [rule.init() for rule in rules]
 
     def updates(self):
         steps = self.curve * (self.goal - self.base[:, None]) + self.rng.normal(0, 0.02, self.goal.shape)

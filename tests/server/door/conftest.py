@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from eitr.classifier import Classifier
-from eitr.octets import PARAMETERS
+from eitr.model.classifier import Classifier
+from eitr.model.update_encoding import PARAMETERS
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import Round, State
 from eitr.server.keys import Key

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from eitr.octets import PARAMETERS
+from eitr.model.update_encoding import PARAMETERS
 from tests.server.door.conftest import Door, Doors, Person, digest_of, is_guarded, logged, problem, sound, told
 
 

@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 import pytest
 
-from eitr.scoring import Scoring
+from eitr.datasets.validation import ValidationSet
 from eitr.server.db.tables import Memory, Observation, Refusal, State
 from eitr.server.metrics import Metrics
 from eitr.server.settings import read_settings
@@ -27,7 +27,7 @@ def judging(doors: Doors, door: Door) -> tuple[Door, Person, Person]:
     people = [door.enrol() for _ in range(8)]
     good, bad = people[0], people[-1]
     settings = read_settings(folder=doors.folder / "common", rule="reputation", automatic_rounds=False)
-    worker = Worker(door.database, settings, Scoring(None), Metrics())
+    worker = Worker(door.database, settings, ValidationSet(None), Metrics())
     rng = np.random.default_rng(1)
     for number in range(2):
         round = door.open_round()

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from eitr.octets import DIFFERENCE, PARAMETERS
+from eitr.model.update_encoding import DIFFERENCE, PARAMETERS
 from eitr.server.db.tables import Octets, Refusal, Update
 from tests.server.door.conftest import Door, Person, base_vector, digest_of, problem, request, sound
 

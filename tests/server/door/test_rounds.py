@@ -8,7 +8,7 @@ from functools import partial
 import httpx
 import pytest
 
-from eitr.octets import DIFFERENCE, PARAMETERS
+from eitr.model.update_encoding import DIFFERENCE, PARAMETERS
 from eitr.server.clock import now
 from eitr.server.db.tables import Octets, Participant, Refusal, Round, State, Update
 from tests.server.door.conftest import Door, Doors, Person, at_once, digest_of, listen, problem, request, sound

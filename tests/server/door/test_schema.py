@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from eitr.octets import WIDTHS
+from eitr.model.update_encoding import WIDTHS
 from tests.server.door.conftest import Door, is_guarded
 
 ALWAYS = [

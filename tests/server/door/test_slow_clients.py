@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from eitr.octets import PARAMETERS
+from eitr.model.update_encoding import PARAMETERS
 from eitr.server import wire
 from eitr.server.db.tables import Octets, Refusal, Update
 from tests.server.door.conftest import UPLOAD_SECONDS, Door, Person, digest_of, listen, problem, request, sound

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from eitr.octets import PARAMETERS
+from eitr.model.update_encoding import PARAMETERS
 from eitr.server.db.tables import Participant, Update
 from tests.server.door.conftest import Door, Heard, Person, digest_of, is_guarded, listen, problem, request, sound
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eitr.aggregation.fused.view import Floats, View, deviation, falling, middle, middles, opinion, twins_of, undoubted
-from eitr.opinions import Opinion, trust_discount
+from eitr.aggregation.opinions import Opinion, trust_discount
 
 
 @dataclass(frozen=True)

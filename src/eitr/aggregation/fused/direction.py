@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from eitr.aggregation.fused.view import Floats, View, deviation, falling, middle, middles, opinion, undoubted
-from eitr.opinions import Opinion, cumulative_fusion
+from eitr.aggregation.opinions import Opinion, cumulative_fusion
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from eitr.aggregation.fused.view import View, deviation, falling, middle, opinion
-from eitr.opinions import Opinion
+from eitr.aggregation.opinions import Opinion
 
 
 @dataclass(frozen=True)

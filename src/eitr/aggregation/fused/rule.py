@@ -15,13 +15,13 @@ from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, noise_of, signs,
 from eitr.aggregation.fused.validation import Validation
 from eitr.aggregation.fused.view import MASS, PRIOR, Detector, Floats, View, middle, shortening, twins_of, usual_length
 from eitr.aggregation.interface import Result, Round, Rule, remember
+from eitr.aggregation.opinions import Opinion, cumulative_fusion
+from eitr.aggregation.reputation_model import HISTORY, ReputationModel
+from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
-from eitr.opinions import Opinion, cumulative_fusion
-from eitr.reputation import HISTORY, ReputationModel
 from eitr.robust.detection import detect
 from eitr.robust.steps import base_and_steps, folded_steps, lengths_of_steps
 from eitr.settings import setting
-from eitr.state import State
 
 SKETCH = "sketch"
 """Name of the array in a state: (clients, 4096), the fading sum of a client's projected steps."""
@@ -96,7 +96,7 @@ class Fused(Rule):
         if not self.low < self.high:
             raise InputError(f"low must be below high: {self.low} and {self.high}")
 
-    def _aggregate(self, state: State, round: Round) -> tuple[State, Result]:
+    def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         base = round.need("base", self.name)
         order = round.order
         ids = [round.ids[row] for row in order]
@@ -135,7 +135,7 @@ class Fused(Rule):
         )
         return state, result
 
-    def refuse(self, state: State, client: str, parameters: int) -> State:
+    def refuse(self, state: RuleState, client: str, parameters: int) -> RuleState:
         """Record a refused update: as a round in which every detector was sure that the client attacks."""
         self.check_state(state)
         if parameters < 1:
@@ -145,7 +145,7 @@ class Fused(Rule):
         state, _ = self._model.remember(state, [client], now)
         return state
 
-    def standing(self, state: State, client: str) -> float | None:
+    def standing(self, state: RuleState, client: str) -> float | None:
         """Return the reputation of a client by what is remembered."""
         return self._model.standing(state, client)
 
@@ -217,7 +217,7 @@ class Fused(Rule):
         )
         return np.asarray(now / (usual if usual > 0 else 1.0))
 
-    def _sums(self, state: State, rows: NDArray[np.int64], now: Floats) -> Floats:
+    def _sums(self, state: RuleState, rows: NDArray[np.int64], now: Floats) -> Floats:
         past = state.memory.get(SKETCH)
         if past is None:
             return now

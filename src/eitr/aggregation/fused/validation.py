@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from eitr.aggregation.fused.view import View, falling, middles, opinion
-from eitr.opinions import Opinion
+from eitr.aggregation.opinions import Opinion
 
 _UNTOLD = 1e9
 

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.opinions import Opinion
+from eitr.aggregation.opinions import Opinion
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr import theory
+from eitr.lab import theory
 from eitr.lab.convex import ConvexRun
 from eitr.lab.drawing import BLACK, BLUE, GREEN, VERMILION, LineStyle, draw_spread, legend_below, panels, styled
 from eitr.lab.experiments.interface import Experiment, Table, Verdict

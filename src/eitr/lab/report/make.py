@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from eitr.atomic import write_together
 from eitr.errors import InputError
+from eitr.io.atomic import write_together
 from eitr.lab.description import read_description, read_times
 from eitr.lab.report.content import Section, make_section
 from eitr.lab.report.documents import json_document, markdown_verdicts

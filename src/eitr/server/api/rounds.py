@@ -16,7 +16,7 @@ from fastapi import APIRouter, Header, Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from eitr.octets import WIDTHS
+from eitr.model.update_encoding import WIDTHS
 from eitr.server.api.authentication import Asked, Who
 from eitr.server.api.documents import OpenRound, Receipt, problems
 from eitr.server.clock import now

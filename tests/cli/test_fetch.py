@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from eitr import fetch as module
+from eitr.cli import fetch as module
+from eitr.cli.fetch import fetch
 from eitr.errors import InputError
-from eitr.fetch import fetch
 
 
 class Site(http.server.BaseHTTPRequestHandler):

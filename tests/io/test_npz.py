@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from eitr.errors import InputError
-from eitr.npz import npz_bytes, read_npz, write_npz
+from eitr.io.npz import npz_bytes, read_npz, write_npz
 
 ARRAYS = {
     "numbers": np.arange(6.0).reshape(2, 3),

@@ -16,8 +16,8 @@ from typing import IO, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.atomic import write_atomically
 from eitr.errors import InputError
+from eitr.io.atomic import write_atomically
 
 LIMIT: Final = 4 << 30
 """The arrays of one file are at most this many bytes together."""

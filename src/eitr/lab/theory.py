@@ -13,7 +13,7 @@ over the whole distribution, mu-strongly convex and L-smooth, with its minimum a
     epsilon  what the condition leaves below 1/2  C      0.4748, the constant of Berry and Esseen
     diameter of the set of parameters (the paper's upsilon)
 
-What is wrong with the printed form, and checked by `tests/test_theory.py`:
+What is wrong with the printed form, and checked by `tests/lab/test_theory.py`:
 
 1. *Contraction.* For r < 1/L a gradient step brings w nearer to w* by the factor 1 - mu r, not 1 - L r: the
    coefficient of ||grad||^2 in the proof is negative, so the lower bound mu ||w - w*|| must be put in, not the upper.

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from eitr.classifier import Classifier
 from eitr.errors import InputError
+from eitr.io.json_lines import read_rows
+from eitr.model.classifier import Classifier
 from eitr.pages import Page, Vocabulary, tokens
 from eitr.pages.federated_vocabulary import agree, report
 from eitr.pages.page import FIELDS
 from eitr.pages.ranking import document_frequencies, most_weighty
-from eitr.rows import read_rows
 
 Row = tuple[Page, dict[str, Any]]
 """A page and the row it came from."""

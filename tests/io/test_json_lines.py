@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from eitr import rows
 from eitr.errors import InputError
-from eitr.rows import read_rows
+from eitr.io import json_lines as rows
+from eitr.io.json_lines import read_rows
 
 
 def test_rows_are_read_with_the_numbers_of_their_lines(tmp_path):

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eitr.aggregation.opinions import Opinion
+from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
-from eitr.opinions import Opinion
-from eitr.state import State
 
 Floats = NDArray[np.float64]
 HISTORY = "reputations"
@@ -42,7 +42,7 @@ class ReputationModel:
     """How observations become a reputation. The symbols are those of the paper's table of settings.
 
     >>> model = ReputationModel(kappa=0.3, a=0.5, W=2.0, c=0.5, s=10)
-    >>> state, first = model.update(State("reputation"), Observations(["ann", "bob"], [18, 2], [2, 18]))
+    >>> state, first = model.update(RuleState("reputation"), Observations(["ann", "bob"], [18, 2], [2, 18]))
     >>> first.round(3).tolist()  # (0.3*18 + 1) / (0.3*18 + 0.7*2 + 2) and (0.6 + 1) / (0.6 + 12.6 + 2)
     [0.727, 0.105]
     >>> state, second = model.update(state, Observations(["bob"], [20], [0]))
@@ -62,12 +62,12 @@ class ReputationModel:
         against = (1.0 - self.kappa) * np.asarray(negative, dtype=np.float64)
         return Opinion.from_evidence(for_it, against, self.W)
 
-    def update(self, state: State, observations: Observations) -> tuple[State, Floats]:
+    def update(self, state: RuleState, observations: Observations) -> tuple[RuleState, Floats]:
         """Return the state after a round and the reputation R~ of each observed client, in the order given."""
         now = self.opinion(observations.positive, observations.negative).expectation(self.a)
         return self.remember(state, observations.ids, now)
 
-    def remember(self, state: State, ids: Sequence[str], now: Floats) -> tuple[State, Floats]:
+    def remember(self, state: RuleState, ids: Sequence[str], now: Floats) -> tuple[RuleState, Floats]:
         """Return the state after a round in which clients had the reputation R, and their faded reputations R~."""
         state = state.known(ids)
         rows = state.rows(ids)
@@ -81,14 +81,14 @@ class ReputationModel:
         weights = np.exp(-self.c * np.arange(history.shape[1])) * ~np.isnan(history)
         return np.asarray((weights * np.nan_to_num(history)).sum(axis=1) / weights.sum(axis=1))
 
-    def standing(self, state: State, client: str) -> float | None:
+    def standing(self, state: RuleState, client: str) -> float | None:
         """Return the faded reputation of one client; None for somebody who was never judged."""
         if client not in state.clients:
             return None
         history = self.window(state)[state.rows([client])]
         return None if np.isnan(history).all() else float(self.faded(history)[0])
 
-    def window(self, state: State) -> Floats:
+    def window(self, state: RuleState) -> Floats:
         """Return a copy of the histories, s + 1 columns wide, also when they were kept with another s."""
         window = np.full((len(state.clients), self.s + 1), np.nan)
         kept = state.memory.get(HISTORY)

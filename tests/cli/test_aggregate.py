@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eitr import cli
-from eitr.aggregate import Job, run
+from eitr.aggregation.rule_state import load_state
+from eitr.cli.aggregate_files import Job, run
 from eitr.errors import InputError
-from eitr.state import load_state
 from tests.aggregation.cases import ALL_RULES, aggregate, examples
 
 CONSOLE_SCRIPT = Path(sys.executable).with_name("eitr")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eitr.opinions import Opinion, averaging_fusion, cumulative_fusion, trust_discount
+from eitr.aggregation.opinions import Opinion, averaging_fusion, cumulative_fusion, trust_discount
 from tests.aggregation.cases import examples
 
 PRIOR = 2.0

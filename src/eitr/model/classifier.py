@@ -16,7 +16,7 @@ from eitr.taxonomy import NAMES
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Prediction:
     """What a model makes of a page."""
 
     label: str
@@ -56,9 +56,9 @@ class Classifier:
         with as_file(files("eitr").joinpath("assets")) as assets:
             return cls(load(assets / "model.safetensors"), Vocabulary.load(assets / "vocabulary.json"))
 
-    def classify(self, pages: Sequence[Page]) -> list[Verdict]:
+    def classify(self, pages: Sequence[Page]) -> list[Prediction]:
         """Return a verdict for each page."""
-        return [_verdict(row) for row in self.probabilities(self.vocabulary.rows(pages))]
+        return [_prediction(row) for row in self.probabilities(self.vocabulary.rows(pages))]
 
     def probabilities(self, rows: SparseRows) -> NDArray[np.float32]:
         """Return (rows, classes): the probabilities in the order of the taxonomy."""
@@ -85,9 +85,9 @@ class Classifier:
         return [Reason(named[int(columns[place])], float(fall[place])) for place in np.argsort(-fall)]
 
 
-def _verdict(probabilities: NDArray[np.float32]) -> Verdict:
+def _prediction(probabilities: NDArray[np.float32]) -> Prediction:
     numbers = [round(float(number), 6) for number in probabilities]
-    return Verdict(NAMES[int(np.argmax(probabilities))], dict(zip(NAMES, numbers, strict=True)))
+    return Prediction(NAMES[int(np.argmax(probabilities))], dict(zip(NAMES, numbers, strict=True)))
 
 
 def _log_odds(logits: NDArray[np.float32]) -> NDArray[np.float64]:

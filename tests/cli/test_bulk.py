@@ -3,11 +3,11 @@ import json
 import numpy as np
 import pytest
 
-from eitr import many
-from eitr.classifier import Classifier
+from eitr.cli import bulk as many
+from eitr.cli.bulk import central_vocabulary, classified, federated_vocabulary
 from eitr.errors import InputError
-from eitr.many import central_vocabulary, classified, federated_vocabulary
 from eitr.model import Model, Network
+from eitr.model.classifier import Classifier
 from eitr.pages import Vocabulary
 from eitr.taxonomy import NAMES
 

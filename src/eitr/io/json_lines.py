@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from eitr.errors import InputError
-from eitr.streams import opened
+from eitr.io.streams import opened
 
 LINE_LIMIT = 64 << 20
 """A line longer than this is refused: it is no row, and must not fill the memory."""

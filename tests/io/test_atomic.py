@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from eitr.atomic import write_atomically, write_together
 from eitr.errors import InputError
+from eitr.io.atomic import write_atomically, write_together
 
 
 def test_content_is_written_and_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_write_that_the_system_cuts_short_keeps_the_old_content(tmp_path: Path
     target = tmp_path / "state"
     target.write_bytes(b"old")
     program = (
-        "import sys, pathlib; from eitr.atomic import write_atomically; "
+        "import sys, pathlib; from eitr.io.atomic import write_atomically; "
         "write_atomically(pathlib.Path(sys.argv[1]), bytes(1 << 20))"
     )
     result = subprocess.run(
@@ -101,7 +101,7 @@ def test_a_directory_that_cannot_be_synced_does_not_lose_the_new_content(
     def fail(*_: object) -> int:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
-    monkeypatch.setattr("eitr.atomic.os.open", fail)
+    monkeypatch.setattr("eitr.io.atomic.os.open", fail)
     write_atomically(target, b"new")
     assert target.read_bytes() == b"new"
 

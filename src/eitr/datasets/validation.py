@@ -26,7 +26,7 @@ class Score:
     """Of each class that has pages."""
 
 
-class Scoring:
+class ValidationSet:
     """The operator's pages of known class, or those of the package."""
 
     def __init__(self, path: Path | None = None) -> None:

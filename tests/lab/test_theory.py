@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import invgauss, norm
 
-from eitr import theory
 from eitr.aggregation import Round, make_rule
 from eitr.errors import InputError
+from eitr.lab import theory
 
 USUAL: dict[str, Any] = {"a": 0.5, "kappa": 0.3, "W": 2.0, "varpi": 2.0, "delta": 0.1}
 

@@ -1,4 +1,4 @@
-"""The server's part of the command line."""
+"""`eitr serve`, `worker`, `demo`, `settings`, `operator`, `invite`, `backup` and `restore`."""
 
 import json
 import os
@@ -9,15 +9,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from eitr.cli.console import tell
 from eitr.errors import InputError
 
 ENVIRONMENT_FILE = "EITR_SETTINGS"
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command in (serve, worker, demo, settings, operator, invite, backup, restore):
-        app.command()(command)
 
 
 Database = Annotated[str | None, typer.Option(help="postgresql+psycopg://user@host/name; without: SQLite.")]
@@ -40,7 +35,7 @@ def serve(
     """
     from eitr.server.serve import serve as run
 
-    run(_settings(host=host, port=port, folder=folder, database=database, worker=False if no_worker else None), _tell)
+    run(_settings(host=host, port=port, folder=folder, database=database, worker=False if no_worker else None), tell)
 
 
 def worker(folder: Folder = None, database: Database = None) -> None:
@@ -50,7 +45,7 @@ def worker(folder: Folder = None, database: Database = None) -> None:
     """
     from eitr.server.serve import work
 
-    work(_settings(folder=folder, database=database), _tell)
+    work(_settings(folder=folder, database=database), tell)
 
 
 def demo(
@@ -65,13 +60,13 @@ def demo(
     import tempfile
 
     _settings()  # says which packages are missing
-    from eitr.demo import run
+    from eitr.server.demo import run
 
     if folder is not None:
-        run(folder, port=port, rounds=rounds, tell=_tell)
+        run(folder, port=port, rounds=rounds, tell=tell)
         return
     with tempfile.TemporaryDirectory(prefix="eitr-demo-") as temporary:
-        run(Path(temporary), port=port, rounds=rounds, tell=_tell)
+        run(Path(temporary), port=port, rounds=rounds, tell=tell)
 
 
 def settings(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False) -> None:
@@ -151,7 +146,7 @@ def backup(
 
     chosen = _settings(folder=folder, database=database)
     rows = back_up(_reached(chosen), chosen.folder, target)
-    _tell(f"{rows} rows in {target}. It holds the server's key: keep it as safe as the server.")
+    tell(f"{rows} rows in {target}. It holds the server's key: keep it as safe as the server.")
 
 
 def restore(
@@ -167,7 +162,7 @@ def restore(
     from eitr.server.backup import restore as run
 
     chosen = _settings(folder=folder, database=database)
-    _tell(f"{run(source, _reached(chosen), chosen.folder)} rows restored.")
+    tell(f"{run(source, _reached(chosen), chosen.folder)} rows restored.")
 
 
 def _reached(settings: Any) -> Any:
@@ -187,5 +182,4 @@ def _settings(**given: Any) -> Any:
     return read_settings(Path(named) if named else None, **given)
 
 
-def _tell(message: str) -> None:
-    Console(stderr=True, soft_wrap=True, markup=False, highlight=False).print(message)
+COMMANDS = (serve, worker, demo, settings, operator, invite, backup, restore)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.atomic import write_atomically
-from eitr.container import pack, read_limited, unpack
 from eitr.errors import InputError
+from eitr.io.atomic import write_atomically
+from eitr.io.safetensors_file import pack, read_limited, unpack
 
 FORMAT = "eitr-state"
 VERSION = 1
@@ -29,7 +29,7 @@ def _no_rounds() -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
+class RuleState:
     """The memory of a rule. Equal contents are equal states, whatever order clients joined in."""
 
     rule: str
@@ -41,11 +41,11 @@ class State:
     """The rule's own arrays, one row a client."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, State) and state_bytes(self) == state_bytes(other)
+        return isinstance(other, RuleState) and state_bytes(self) == state_bytes(other)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def known(self, ids: Sequence[str]) -> "State":
+    def known(self, ids: Sequence[str]) -> "RuleState":
         """Return this state with rows for all of `ids`; rows of new clients are zero (NaN in float64 arrays)."""
         new = sorted(set(ids) - set(self.clients))
         if not new:
@@ -64,18 +64,18 @@ class State:
         place = {client: row for row, client in enumerate(self.clients)}
         return np.array([place[client] for client in ids], dtype=np.int64)
 
-    def joined(self, ids: Sequence[str]) -> "State":
+    def joined(self, ids: Sequence[str]) -> "RuleState":
         """Return this state after a round in which `ids` took part."""
         state = self.known(ids)
         rounds = state.rounds.copy()
         rounds[state.rows(ids)] += 1
         return replace(state, rounds=rounds)
 
-    def with_memory(self, name: str, array: Array) -> "State":
+    def with_memory(self, name: str, array: Array) -> "RuleState":
         """Return this state with one of the rule's arrays replaced."""
         return replace(self, memory={**self.memory, name: array})
 
-    def without(self, client: str) -> "State":
+    def without(self, client: str) -> "RuleState":
         """Return this state with everything about one client erased."""
         keep = [row for row, other in enumerate(self.clients) if other != client]
         return replace(
@@ -95,19 +95,19 @@ def _extended(array: Array, new: int) -> Array:
     return np.concatenate([array, blank((new, *array.shape[1:]), array.dtype)])
 
 
-def save_state(state: State, path: Path) -> None:
+def save_state(state: RuleState, path: Path) -> None:
     """Write a state file, replacing an old one atomically."""
     write_atomically(path, state_bytes(state))
 
 
-def state_bytes(state: State) -> bytes:
+def state_bytes(state: RuleState) -> bytes:
     """Return the content of a state file."""
     header = {"format": FORMAT, "version": VERSION, "rule": state.rule, "clients": list(state.clients)}
     arrays = {"rounds": state.rounds, **{f"memory/{name}": array for name, array in sorted(state.memory.items())}}
     return pack(header, arrays)
 
 
-def load_state(path: Path, rule: str) -> State:
+def load_state(path: Path, rule: str) -> RuleState:
     """Read a state file that `rule` wrote; anything else is an `InputError` that says what is wrong."""
     try:
         header, arrays = unpack(read_limited(path, SIZE_LIMIT))
@@ -126,7 +126,7 @@ def _check_header(header: Mapping[str, Any], rule: str) -> None:
         raise InputError(f"the state of the rule {header.get('rule')!r}, not of {rule!r}")
 
 
-def _checked(rule: str, clients: object, arrays: dict[str, Array]) -> State:
+def _checked(rule: str, clients: object, arrays: dict[str, Array]) -> RuleState:
     if not isinstance(clients, list) or not all(isinstance(client, str) for client in clients):
         raise InputError("the list of clients is missing or damaged")
     if clients != sorted(set(clients)):
@@ -140,4 +140,4 @@ def _checked(rule: str, clients: object, arrays: dict[str, Array]) -> State:
         if np.isinf(array).any() or (array.dtype == np.float32 and np.isnan(array).any()):
             raise InputError(f"the array {name!r} holds an infinity or a NaN")
     memory = {name.removeprefix("memory/"): array for name, array in arrays.items()}
-    return State(rule, tuple(clients), rounds, memory)
+    return RuleState(rule, tuple(clients), rounds, memory)

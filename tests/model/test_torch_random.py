@@ -7,7 +7,7 @@ from scipy.stats import kstest, norm
 torch = pytest.importorskip("torch", reason="these are words on torch tensors; install eitr[lab]")
 
 from eitr.model import random  # noqa: E402
-from eitr.torch_words import draw, normal, uniform  # noqa: E402
+from eitr.model.torch_random import draw, normal, uniform  # noqa: E402
 
 COUNT = 200_000
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from eitr import cli
+from eitr import __version__, cli
+from eitr.cli import commands
 from eitr.errors import InputError
 from eitr.taxonomy import NAMES
 
@@ -111,7 +112,7 @@ def test_a_vocabulary_is_chosen_centrally_or_by_clients(tmp_path):
 
 
 def test_version_and_help_are_there():
-    assert invoke("--version").output.strip() == cli.__version__
+    assert invoke("--version").output.strip() == __version__
     for command in ("classify", "aggregate", "rules", "vocabulary"):
         assert "Example" in invoke(command, "--help").output
 
@@ -120,7 +121,7 @@ def test_errors_reach_people_as_one_line(monkeypatch, capsys):
     def broken():
         raise InputError("a message\nof two lines")
 
-    monkeypatch.setattr(cli, "app", broken)
+    monkeypatch.setattr(commands, "app", broken)
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 2
@@ -131,7 +132,7 @@ def test_an_output_that_cannot_be_written_is_one_line(monkeypatch, capsys):
     def full():
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cli, "app", full)
+    monkeypatch.setattr(commands, "app", full)
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 2

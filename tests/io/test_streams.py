@@ -1,7 +1,7 @@
 import pytest
 
 from eitr.errors import InputError
-from eitr.streams import opened
+from eitr.io.streams import opened
 
 
 def test_what_cannot_be_opened_is_an_error_that_names_it(tmp_path):

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from eitr.aggregation.interface import Result, Round, Rule, Scorer
 from eitr.aggregation.registry import make_rule, rule_class
-from eitr.atomic import write_together
-from eitr.classifier import Classifier
-from eitr.container import read_limited
+from eitr.aggregation.rule_state import load_state, state_bytes
 from eitr.errors import InputError
+from eitr.io.atomic import write_together
+from eitr.io.safetensors_file import read_limited
 from eitr.model import Network
+from eitr.model.classifier import Classifier
 from eitr.pages.vocabulary import Vocabulary
 from eitr.settings import parse_settings
-from eitr.state import load_state, state_bytes
 
 TEXT_LIMIT = 64 << 20
 
@@ -81,7 +81,7 @@ def run(job: Job) -> dict[str, Any]:
 
 def _scorer(job: Job, updates: NDArray[Any]) -> Scorer:
     """Return a judge of models by pages of known class; the network is the usual one for the vocabulary."""
-    from eitr.scoring import Scoring  # it reads pages, which other rounds do without
+    from eitr.datasets.validation import ValidationSet  # it reads pages, which other rounds do without
 
     words = Vocabulary.load(job.vocabulary) if job.vocabulary else Classifier.shipped().vocabulary
     network = Network((len(words), *Network().layers[1:]))
@@ -90,7 +90,7 @@ def _scorer(job: Job, updates: NDArray[Any]) -> Scorer:
             f"the updates have {updates.shape[-1]} parameters, a model for {len(words)} words has {network.size}: "
             "give the vocabulary they belong to with --vocabulary, or leave --validation out"
         )
-    return Scoring(job.validation).scorer(network, words)
+    return ValidationSet(job.validation).scorer(network, words)
 
 
 def _place(path: Path) -> Path:

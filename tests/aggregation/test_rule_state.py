@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eitr.aggregation import Round, load_state, make_rule, save_state
-from eitr.container import pack, unpack
+from eitr.aggregation.rule_state import FORMAT, VERSION, RuleState, state_bytes
 from eitr.errors import InputError
-from eitr.state import FORMAT, VERSION, State, state_bytes
+from eitr.io.safetensors_file import pack, unpack
 from tests.aggregation.cases import ALL_RULES, aggregate, assert_same_state, examples, histories, names
 
 
@@ -86,7 +86,7 @@ def test_nothing_changes_when_everybody_is_known():
 
 
 def test_rounds_count_who_took_part():
-    state = State("median").joined(["b", "a"]).joined(["b"])
+    state = RuleState("median").joined(["b", "a"]).joined(["b"])
     assert dict(zip(state.clients, state.rounds.tolist(), strict=True)) == {"a": 1, "b": 2}
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eitr.reputation import HISTORY, Observations, ReputationModel
-from eitr.state import State
+from eitr.aggregation.reputation_model import HISTORY, Observations, ReputationModel
+from eitr.aggregation.rule_state import RuleState
 from tests.aggregation.cases import examples
 
 counts = st.integers(0, 10**9)
@@ -47,7 +47,7 @@ def test_an_opinion_is_the_papers_formula(model, positive, negative):
 
 
 def reputation_after(model, past):
-    state = State("reputation")
+    state = RuleState("reputation")
     for positive, negative in past:
         state, reputation = model.update(state, Observations(["ann"], [positive], [negative]))
     return float(reputation[0])
@@ -88,7 +88,7 @@ def test_the_first_round_stands_alone_no_prior_reputation_enters():
 
 
 def test_age_counts_a_clients_own_rounds():
-    model, state = ReputationModel(), State("reputation")
+    model, state = ReputationModel(), RuleState("reputation")
     state, _ = model.update(state, Observations(["ann", "bob"], [0, 10], [10, 0]))
     for _ in range(30):  # ann stays away
         state, _ = model.update(state, Observations(["bob"], [10], [0]))
@@ -98,14 +98,14 @@ def test_age_counts_a_clients_own_rounds():
 
 def test_reputations_come_in_the_order_of_the_observations():
     model = ReputationModel()
-    _, first = model.update(State("reputation"), Observations(["ann", "bob", "eve"], [9, 5, 0], [0, 5, 9]))
-    _, turned = model.update(State("reputation"), Observations(["eve", "ann", "bob"], [0, 9, 5], [9, 0, 5]))
+    _, first = model.update(RuleState("reputation"), Observations(["ann", "bob", "eve"], [9, 5, 0], [0, 5, 9]))
+    _, turned = model.update(RuleState("reputation"), Observations(["eve", "ann", "bob"], [0, 9, 5], [9, 0, 5]))
     assert turned.tolist() == first[[2, 0, 1]].tolist()
 
 
 def test_an_update_returns_a_new_state_and_leaves_the_old_one():
     model = ReputationModel(s=3)
-    state, _ = model.update(State("reputation"), Observations(["ann"], [5], [1]))
+    state, _ = model.update(RuleState("reputation"), Observations(["ann"], [5], [1]))
     kept = state.memory[HISTORY].copy()
     new, _ = model.update(state, Observations(["ann", "bob"], [5, 5], [1, 1]))
     np.testing.assert_array_equal(state.memory[HISTORY], kept)
@@ -114,7 +114,7 @@ def test_an_update_returns_a_new_state_and_leaves_the_old_one():
 
 
 def test_the_memory_of_a_client_is_bounded_by_the_window():
-    model, state = ReputationModel(s=4), State("reputation")
+    model, state = ReputationModel(s=4), RuleState("reputation")
     for number in range(40):
         state, _ = model.update(state, Observations(["ann"], [number], [1]))
     assert state.memory[HISTORY].shape == (1, 5)

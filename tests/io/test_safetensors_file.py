@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from eitr.container import pack, read_limited, unpack
 from eitr.errors import InputError
+from eitr.io.safetensors_file import pack, read_limited, unpack
 from tests.aggregation.cases import examples
 
 values = st.recursive(

@@ -1,0 +1,91 @@
+"""`eitr classify`: what a page is about, how sure the model is, and which words led to it."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from eitr.cli.console import printable
+from eitr.errors import InputError
+from eitr.taxonomy import TOPICS, index_of
+
+
+def classify(
+    source: Annotated[
+        str | None, typer.Argument(metavar="FILE|URL|-", help="A page: a file, an http(s) address, or - for stdin.")
+    ] = None,
+    jsonl: Annotated[
+        Path | None, typer.Option(metavar="ROWS.jsonl[.gz]", help="Many pages, one JSON object a line; - for stdin.")
+    ] = None,
+    words: Annotated[int, typer.Option(help="How many words to name as reasons.", min=0)] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Say what a page is about, how sure the model is, and which words led to it.
+
+    The page stays on this machine: nothing is sent anywhere, except that a URL is fetched from its server.
+
+    Rows may have any of title, description, keywords and text; their other fields are passed through (a field `label`
+    as `given_label`) next to `label` and `probabilities`.
+
+    Examples: `eitr classify page.html`, `curl -s https://example.org | eitr classify -`,
+    `eitr classify --jsonl rows.jsonl.gz > verdicts.jsonl`
+    """
+    if (source is None) == (jsonl is None):
+        raise InputError("give one page (FILE, URL or -) or many (--jsonl ROWS.jsonl)")
+    from eitr.model.classifier import Classifier
+
+    if jsonl is not None:
+        from eitr.cli.bulk import classified
+
+        for row in classified(Classifier.shipped(), jsonl):
+            print(json.dumps(row))
+        return
+    from eitr.cli.fetch import fetch
+    from eitr.pages.extract import extract
+
+    document = fetch(source or "")
+    page = extract(document.data, content_type=document.content_type)
+    classifier = Classifier.shipped()
+    verdict, reasons = classifier.classify([page])[0], classifier.reasons(page)[:words]
+    if as_json:
+        found = [{"word": reason.word, "weight": round(reason.weight, 4)} for reason in reasons]
+        print(
+            json.dumps(
+                {
+                    "label": verdict.label,
+                    "probabilities": verdict.probabilities,
+                    "words": found,
+                    "title": page.title,
+                }
+            )
+        )
+        return
+    _print_verdict(page.title, verdict.label, verdict.probabilities, [reason.word for reason in reasons])
+
+
+def _print_verdict(title: str, label: str, probabilities: dict[str, float], words: list[str]) -> None:
+    """Print a verdict for people: a bar a class, the reasons below."""
+    console = Console()
+    topic = TOPICS[index_of(label)]
+    console.print(Text.assemble("\n", (printable((title.splitlines() or ["(a page without a title)"])[0]), "bold")))
+    sure = f"{100 * probabilities[label]:.0f} % sure"
+    badge = f" {topic.letter} " if topic.letter else " – "
+    console.print(
+        Text.assemble(
+            (badge, f"bold white on {topic.colour}"),
+            " ",
+            (topic.title, "bold"),
+            f", {sure}: the page is about {topic.about}.\n",
+        )
+    )
+    for other in TOPICS:
+        share = probabilities[other.name]
+        bar = "█" * round(40 * share)
+        console.print(Text.assemble(f"{other.title:<20}", f"{100 * share:5.1f} %  ", (bar, other.colour)))
+    if words:
+        console.print(Text.assemble("\nWords that led to it: ", (", ".join(words), "italic"), "\n"))
+    else:
+        console.print("\nThe page has none of the words the model knows.\n")

@@ -1,0 +1,58 @@
+"""The commands of `eitr`, and how errors are shown."""
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from eitr import __version__
+from eitr.cli import aggregate, classify, rules, server, vocabulary
+from eitr.cli.console import printable
+from eitr.cli.data import data
+from eitr.cli.lab import lab
+from eitr.errors import InputError
+
+app = typer.Typer(
+    name="eitr",
+    help="Recognise sensitive web pages, learn to do so together, and survive poisoning clients.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+for command in (rules.rules, aggregate.aggregate, classify.classify, vocabulary.vocabulary, *server.COMMANDS):
+    app.command()(command)
+app.add_typer(data)
+app.add_typer(lab)
+
+
+def main() -> None:
+    """Run the command line; bad input is one line on standard error and exit status 2."""
+    try:
+        app()
+    except InputError as error:
+        _complain(str(error))
+    except OSError as error:  # a full disk behind standard output, say; a closed pipe is Typer's business
+        _complain(f"cannot write the output: {error.strerror or error}")
+
+
+def _complain(message: str) -> NoReturn:
+    Console(stderr=True, soft_wrap=True).print(Text.assemble(("error: ", "bold red"), printable(message)))
+    sys.exit(2)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass

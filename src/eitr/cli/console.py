@@ -1,0 +1,28 @@
+"""What every command prints with: messages and progress on standard error, output free of control characters."""
+
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+
+
+def printable(text: str) -> str:
+    """Return a text on one line and without control characters: a page's title must not steer the terminal."""
+    return "".join(character for character in " ".join(text.split()) if unicodedata.category(character)[0] != "C")
+
+
+def tell(message: str) -> None:
+    """Print a message on standard error."""
+    Console(stderr=True, soft_wrap=True, markup=False, highlight=False).print(message)
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Show a spinner while work goes on, if standard error is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(what):
+        yield

@@ -1,0 +1,1 @@
+"""Files: written atomically, read with limits, damage reported as an `InputError`."""
