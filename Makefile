@@ -5,7 +5,7 @@ NUMBA_FRESH := $(CURDIR)/build/numba-cache
 FLOWER := build/flower
 AT_ONCE := --numprocesses auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help run demo classify test setup setup-dev lock extension lint types unit coverage bench bench-engine bench-server bench-extension clean
+.PHONY: help run demo classify test setup setup-dev lock extension dist lint types unit coverage bench bench-engine bench-server bench-extension clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,9 @@ lock: ## write requirements.lock anew after a change of pyproject.toml (UPGRADE=
 
 extension: setup-dev ## build the browser extension (extension/dist, dist/eitr-*.zip)
 	node extension/build.mjs --all
+
+dist: setup-dev ## build wheel and sdist with the extension's packages inside (dist/eitr-*.whl, dist/eitr-*.tar.gz)
+	$(BIN)/python scripts/build_release.py
 
 lint: setup-dev
 	$(BIN)/ruff check .
