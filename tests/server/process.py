@@ -19,7 +19,13 @@ class Running:
     """Started at once; stopped, or killed, at the end of a `with` block."""
 
     def __init__(
-        self, command: str, folder: Path, *arguments: str, port: int = 0, python: str = sys.executable, **settings: object
+        self,
+        command: str,
+        folder: Path,
+        *arguments: str,
+        port: int = 0,
+        python: str = sys.executable,
+        **settings: object,
     ) -> None:
         self._folder, self._log = folder, folder.parent / f"{folder.name}-{command}.log"
         given = ["--port", str(port)] if command == "serve" else []
