@@ -5,7 +5,7 @@ NUMBA_FRESH := $(CURDIR)/build/numba-cache
 FLOWER := build/flower
 AT_ONCE := --numprocesses auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help run demo classify test setup setup-dev extension lint types unit coverage bench bench-engine bench-server bench-extension clean
+.PHONY: help run demo classify test setup setup-dev lock extension dist lint types unit coverage bench bench-engine bench-server bench-extension clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,8 +27,17 @@ setup: ## install what the server needs (.venv)
 setup-dev: ## install everything, torch included
 	@$(PYTHON) scripts/setup.py --dev
 
+# In an environment of its own: it must also work when the lock file contradicts pyproject.toml and set-up fails.
+lock: ## write requirements.lock anew after a change of pyproject.toml (UPGRADE=--upgrade: with the newest versions)
+	test -x build/lock/bin/uv || { $(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet "uv>=0.9,<1"; }
+	build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras $(UPGRADE) \
+		--custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
+
 extension: setup-dev ## build the browser extension (extension/dist, dist/eitr-*.zip)
 	node extension/build.mjs --all
+
+dist: setup-dev ## build wheel and sdist with the extension's packages inside (dist/eitr-*.whl, dist/eitr-*.tar.gz)
+	$(BIN)/python scripts/build_release.py
 
 lint: setup-dev
 	$(BIN)/ruff check .

@@ -18,7 +18,15 @@ START_SECONDS = 120.0
 class Running:
     """Started at once; stopped, or killed, at the end of a `with` block."""
 
-    def __init__(self, command: str, folder: Path, *arguments: str, port: int = 0, **settings: object) -> None:
+    def __init__(
+        self,
+        command: str,
+        folder: Path,
+        *arguments: str,
+        port: int = 0,
+        python: str = sys.executable,
+        **settings: object,
+    ) -> None:
         self._folder, self._log = folder, folder.parent / f"{folder.name}-{command}.log"
         given = ["--port", str(port)] if command == "serve" else []
         environment = {
@@ -30,7 +38,7 @@ class Running:
         self._output = self._log.open("ab")
         self._from = self._log.stat().st_size
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "eitr", command, "--folder", str(folder), *given, *arguments],
+            [python, "-m", "eitr", command, "--folder", str(folder), *given, *arguments],
             stdout=self._output,
             stderr=self._output,
             env=environment,

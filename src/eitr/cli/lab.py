@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from eitr.cli.extras import needs_extra
 from eitr.lab import need_torch
 
 lab = typer.Typer(
@@ -58,6 +59,7 @@ def list_experiments(
 
 
 @lab.command()
+@needs_extra("lab")
 def run(
     ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Experiments; `eitr lab list` shows them.")],
     data: Annotated[
@@ -102,6 +104,7 @@ def run(
 
 
 @lab.command()
+@needs_extra("lab")
 def report(
     folder: Annotated[Path, typer.Argument(help="A folder that `eitr lab run` filled.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,

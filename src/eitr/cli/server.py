@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eitr.cli.console import tell
-from eitr.errors import InputError
+from eitr.cli.extras import needs_extra
 
 ENVIRONMENT_FILE = "EITR_SETTINGS"
 
@@ -59,7 +59,6 @@ def demo(
     """
     import tempfile
 
-    _settings()  # says which packages are missing
     from eitr.server.demo import run
 
     if folder is not None:
@@ -174,12 +173,10 @@ def _reached(settings: Any) -> Any:
 
 
 def _settings(**given: Any) -> Any:
-    try:
-        from eitr.server.settings import read_settings
-    except ImportError as error:
-        raise InputError(f"the server needs more packages ({error.name}): pip install 'eitr[server]'") from error
+    from eitr.server.settings import read_settings
+
     named = os.environ.get(ENVIRONMENT_FILE)
     return read_settings(Path(named) if named else None, **given)
 
 
-COMMANDS = (serve, worker, demo, settings, operator, invite, backup, restore)
+COMMANDS = tuple(map(needs_extra("server"), (serve, worker, demo, settings, operator, invite, backup, restore)))

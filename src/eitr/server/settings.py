@@ -35,8 +35,10 @@ class ServerSettings(BaseSettings):
     proxies: str = Field(
         "127.0.0.1", description="Addresses of reverse proxies whose X-Forwarded-For and -Proto are believed."
     )
-    downloads: Path = Field(
-        Path("dist"), description="The folder with eitr-chrome.zip and eitr-firefox.zip, which /extension offers."
+    downloads: Path | None = Field(
+        None,
+        description="The folder with eitr-chrome.zip and eitr-firefox.zip, which /extension offers; "
+        "none: those of the package.",
     )
     worker: bool = Field(True, description="Whether `eitr serve` runs rounds, too; without, run `eitr worker`.")
 

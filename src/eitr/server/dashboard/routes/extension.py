@@ -7,6 +7,7 @@ from pathlib import Path
 from fastapi import APIRouter
 from starlette.responses import FileResponse, Response
 
+import eitr
 from eitr.server.api.authentication import Asked
 from eitr.server.dashboard.rendering import page
 from eitr.server.problems import Problem
@@ -28,7 +29,8 @@ class Package:
 @router.get("/extension")
 def downloads(server: Asked) -> Response:
     """Show what there is, with hashes to compare."""
-    found = [_package(server.settings.downloads / _file(name), browsers) for name, browsers in BROWSERS.items()]
+    folder = server.settings.downloads or packaged()
+    found = [_package(folder / _file(name), browsers) for name, browsers in BROWSERS.items()]
     return page("extension.html", packages=[package for package in found if package is not None])
 
 
@@ -36,10 +38,16 @@ def downloads(server: Asked) -> Response:
 def download(file: str, server: Asked) -> Response:
     """Hand out a package. Only the two names are known: nothing of what is asked for becomes part of a path."""
     known = next((name for name in map(_file, BROWSERS) if name == file), None)
-    path = server.settings.downloads / known if known else None
+    path = (server.settings.downloads or packaged()) / known if known else None
     if path is None or not path.is_file():
         raise Problem("not-found", "There is no such package here.")
     return FileResponse(path, media_type="application/zip", filename=known)
+
+
+def packaged(package: Path = Path(eitr.__file__).parent) -> Path:
+    """Return the folder with the extension's packages: inside an installed package, or a checkout's `dist`."""
+    inside = package / "assets" / "extension"
+    return inside if inside.is_dir() else package.parents[1] / "dist"
 
 
 def _file(browser: str) -> str:
