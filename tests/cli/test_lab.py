@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
 
 from eitr import cli
-from eitr.lab.description import Description
 from eitr.lab.experiments.registry import EXPERIMENTS
+from eitr.lab.results.metadata import Description
 from tests.lab.small import small_data, small_profile
 
 EITR = Path(sys.executable).with_name("eitr")

@@ -33,7 +33,7 @@ def list_experiments(
     Example: `eitr lab list --json`
     """
     from eitr.lab.experiments.registry import EXPERIMENTS
-    from eitr.lab.profile import PROFILES
+    from eitr.lab.runs.profile import PROFILES
 
     rows = [
         {

@@ -19,9 +19,9 @@ import torch
 
 from eitr import __version__
 from eitr.errors import InputError
-from eitr.lab.compute import compute, examples_for, pick_device
-from eitr.lab.context import Context
-from eitr.lab.description import (
+from eitr.lab.experiments.interface import Experiment, Table, Verdict
+from eitr.lab.experiments.registry import experiment
+from eitr.lab.results.metadata import (
     DESCRIPTION,
     Description,
     note_time,
@@ -29,12 +29,12 @@ from eitr.lab.description import (
     run_command,
     write_description,
 )
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.registry import experiment
-from eitr.lab.profile import Profile, make_profile
-from eitr.lab.progress import Tally, watching
-from eitr.lab.results import Results, Store
-from eitr.lab.runs import Run
+from eitr.lab.results.store import Results, Store
+from eitr.lab.runs.federated import Run
+from eitr.lab.runs.profile import Profile, make_profile
+from eitr.lab.simulation.compute import compute, examples_for, pick_device
+from eitr.lab.simulation.context import Context
+from eitr.lab.simulation.progress import Tally, watching
 from eitr.robust.threads import thread_count
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _write_table(lab: Lab) -> None:
         import pyarrow  # noqa: F401
     except ImportError:
         return
-    from eitr.lab.tidy import write_table
+    from eitr.lab.results.long_table import write_table
 
     ids = read_description(lab.folder).experiments
     runs = distinct_runs([experiment(id) for id in ids], lab.profile)

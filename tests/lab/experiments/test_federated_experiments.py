@@ -6,11 +6,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from eitr.lab.drawing import figure_svg
 from eitr.lab.experiments.registry import experiment
-from eitr.lab.profile import PROFILES, make_profile
-from eitr.lab.results import Result, Results
-from tests.lab.experiments.made_up import FEDERATED, LEAKS, made_up, made_up_all
+from eitr.lab.plotting import figure_svg
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.profile import PROFILES, make_profile
+from tests.lab.experiments.generated_results import FEDERATED, LEAKS, made_up, made_up_all
 
 STRONG = {**LEAKS, "reputation": 0.01}
 WEAK = {**LEAKS, "reputation": 1.5}

@@ -5,8 +5,8 @@ import pytest
 
 from eitr.errors import InputError
 from eitr.lab.experiments.registry import EXPERIMENTS, experiment
-from eitr.lab.profile import PROFILES
-from tests.lab.experiments.made_up import FEDERATED
+from eitr.lab.runs.profile import PROFILES
+from tests.lab.experiments.generated_results import FEDERATED
 
 
 def runs(id, profile="paper"):
@@ -85,7 +85,7 @@ def test_a_machine_without_drawing_packages_can_say_what_to_run():
         "import sys\n"
         "for name in ('matplotlib', 'pyarrow', 'lxml'): sys.modules[name] = None\n"
         "from eitr.lab.experiments.registry import EXPERIMENTS\n"
-        "from eitr.lab.profile import PROFILES\n"
+        "from eitr.lab.runs.profile import PROFILES\n"
         "print(sum(len(one.runs(PROFILES['quick'])) for one in EXPERIMENTS.values()))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

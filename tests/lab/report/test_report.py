@@ -7,10 +7,10 @@ from lxml import etree, html
 
 from eitr.errors import InputError
 from eitr.lab.experiments.registry import experiment
-from eitr.lab.profile import make_profile
 from eitr.lab.report import make_report
-from eitr.lab.results import Store
-from tests.lab.experiments.made_up import made_up
+from eitr.lab.results.store import Store
+from eitr.lab.runs.profile import make_profile
+from tests.lab.experiments.generated_results import made_up
 
 IDS = ["poison-rate", "weights", "clients"]
 NASTY = 'x"><script>alert(1)</script>&amp;|`'

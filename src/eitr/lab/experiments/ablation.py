@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from eitr.aggregation.fused.rule import DETECTORS
-from eitr.lab.drawing import WIDTH, spaced, styled
+from eitr.lab.experiments.claim_checks import points
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import points
 from eitr.lab.experiments.robustness_cells import COLUMNS, Cells
 from eitr.lab.experiments.robustness_grid import (
     BACKDOOR,
@@ -31,9 +30,10 @@ from eitr.lab.experiments.robustness_grid import (
 )
 from eitr.lab.experiments.robustness_maps import FULL_ASR, FULL_LOSS, ROW, draw_points
 from eitr.lab.experiments.scenario import without_repeats
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.plotting import WIDTH, spaced, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import Run
+from eitr.lab.runs.profile import Profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.lab.drawing import BLACK, LineStyle, draw_spread, panels, series_style
+from eitr.lab.experiments.claim_checks import points
 from eitr.lab.experiments.interface import Table, Verdict
-from eitr.lab.experiments.judging import points
-from eitr.lab.experiments.measures import Spread
-from eitr.lab.results import Result, Results
-from eitr.lab.synthetic import BLATANT, POLLUTED
+from eitr.lab.experiments.seed_statistics import Spread
+from eitr.lab.plotting import BLACK, LineStyle, draw_spread, panels, series_style
+from eitr.lab.results.store import Result, Results
+from eitr.lab.simulation.synthetic import BLATANT, POLLUTED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eitr.lab.drawing import legend_below, panels, styled
 from eitr.lab.experiments import by_share
+from eitr.lab.experiments.claim_checks import STABLE_ASR, exceeds_ours, floor_text, leads, linear, stable
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import STABLE_ASR, exceeds_ours, floor_text, leads, linear, stable
-from eitr.lab.experiments.measures import floor_of
 from eitr.lab.experiments.scenario import (
     BACKDOOR,
     CLIENTS,
@@ -22,9 +20,11 @@ from eitr.lab.experiments.scenario import (
     federations,
     without_repeats,
 )
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.experiments.seed_statistics import floor_of
+from eitr.lab.plotting import legend_below, panels, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import Run
+from eitr.lab.runs.profile import Profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

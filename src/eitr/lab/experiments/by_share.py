@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eitr.lab.drawing import FLOOR, RULE_STYLES, as_percent, at_least_wide, draw_spread
-from eitr.lab.experiments.measures import Spread, final, floor_of
 from eitr.lab.experiments.scenario import ATTACK_TITLES, select, values_of, variants_of
-from eitr.lab.results import Results
+from eitr.lab.experiments.seed_statistics import Spread, final, floor_of
+from eitr.lab.plotting import FLOOR, RULE_STYLES, as_percent, at_least_wide, draw_spread
+from eitr.lab.results.store import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

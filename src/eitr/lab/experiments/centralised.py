@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eitr.lab.drawing import BLACK, LineStyle, as_percent, draw_spread, legend_below, panels, series_style, styled
+from eitr.lab.experiments.claim_checks import STABLE_ACCURACY, open_where_nan, points, trend
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import STABLE_ACCURACY, open_where_nan, points, trend
-from eitr.lab.experiments.measures import Spread, final
 from eitr.lab.experiments.scenario import clean, client_counts, values_of, without_repeats
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.experiments.seed_statistics import Spread, final
+from eitr.lab.plotting import BLACK, LineStyle, as_percent, draw_spread, legend_below, panels, series_style, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import Run
+from eitr.lab.runs.profile import Profile
 from eitr.taxonomy import index_of
 
 if TYPE_CHECKING:

@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eitr.lab.drawing import as_percent, at_least_wide, draw_spread, legend_below, panels, series_style, styled
+from eitr.lab.experiments.claim_checks import stable
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import stable
-from eitr.lab.experiments.measures import Spread, final, floor_of
 from eitr.lab.experiments.scenario import (
     ATTACK_TITLES,
     BACKDOOR,
@@ -21,9 +19,11 @@ from eitr.lab.experiments.scenario import (
     values_of,
     without_repeats,
 )
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.experiments.seed_statistics import Spread, final, floor_of
+from eitr.lab.plotting import as_percent, at_least_wide, draw_spread, legend_below, panels, series_style, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import Run
+from eitr.lab.runs.profile import Profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

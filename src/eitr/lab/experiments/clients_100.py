@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eitr.lab.drawing import RULE_STYLES, WIDTH, legend_below, spaced, styled
 from eitr.lab.experiments import by_share, over_rounds
+from eitr.lab.experiments.claim_checks import SAME, faster, floor_text, leads
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import SAME, faster, floor_text, leads
-from eitr.lab.experiments.measures import Spread, final, floor_of
 from eitr.lab.experiments.scenario import (
     ATTACK_TITLES,
     BACKDOOR,
@@ -21,9 +19,11 @@ from eitr.lab.experiments.scenario import (
     select,
     without_repeats,
 )
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run, attackers_of
+from eitr.lab.experiments.seed_statistics import Spread, final, floor_of
+from eitr.lab.plotting import RULE_STYLES, WIDTH, legend_below, spaced, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import Run, attackers_of
+from eitr.lab.runs.profile import Profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

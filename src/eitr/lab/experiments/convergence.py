@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eitr.lab.drawing import legend_below, panels, styled
 from eitr.lab.experiments import over_rounds
+from eitr.lab.experiments.claim_checks import SAME, faster, leads, listed, name_of
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import SAME, faster, leads, listed, name_of
-from eitr.lab.experiments.measures import Arrival, Spread, arrival, final
 from eitr.lab.experiments.scenario import (
     BACKDOOR,
     CLIENTS,
@@ -23,9 +21,11 @@ from eitr.lab.experiments.scenario import (
     select,
     without_repeats,
 )
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.experiments.seed_statistics import Arrival, Spread, arrival, final
+from eitr.lab.plotting import legend_below, panels, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import Run
+from eitr.lab.runs.profile import Profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eitr.lab.drawing import as_percent, draw_spread, heat_map, panels, series_style, styled
+from eitr.lab.experiments.claim_checks import floor_text, stable
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import floor_text, stable
-from eitr.lab.experiments.measures import Spread, final, floor_of
 from eitr.lab.experiments.scenario import CLIENTS, FLIP, OURS, clean, federations, without_repeats
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run, paper_rule
+from eitr.lab.experiments.seed_statistics import Spread, final, floor_of
+from eitr.lab.plotting import as_percent, draw_spread, heat_map, panels, series_style, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import Run, paper_rule
+from eitr.lab.runs.profile import Profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

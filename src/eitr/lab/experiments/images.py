@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eitr.lab.drawing import FLOOR, RULE_STYLES, as_percent, legend_below, panels, styled
 from eitr.lab.experiments import by_share
+from eitr.lab.experiments.claim_checks import floor_text, leads, listed
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import floor_text, leads, listed
-from eitr.lab.experiments.measures import Spread, final, floor_of
 from eitr.lab.experiments.scenario import OURS, PAPER_RULES, RIVALS, select
-from eitr.lab.images.poison import Flip, PixelBackdoor
-from eitr.lab.images.run import ImageRun
-from eitr.lab.images.training import Training
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run, attackers_of, paper_rule
+from eitr.lab.experiments.seed_statistics import Spread, final, floor_of
+from eitr.lab.plotting import FLOOR, RULE_STYLES, as_percent, legend_below, panels, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import Run, attackers_of, paper_rule
+from eitr.lab.runs.profile import Profile
+from eitr.lab.simulation.images.poison import Flip, PixelBackdoor
+from eitr.lab.simulation.images.run import ImageRun
+from eitr.lab.simulation.images.training import Training
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import Run
+from eitr.lab.runs.profile import Profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

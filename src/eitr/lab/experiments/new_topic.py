@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from eitr.aggregation.registry import make_rule
 from eitr.datasets.registry import SOURCES
-from eitr.lab.drawing import as_percent, draw_spread, legend_below, panels, series_style, styled
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.measures import Arrival, Spread, arrival, final
 from eitr.lab.experiments.robustness_grid import OTHER_SEEDS, federation, seeds_of
-from eitr.lab.population import exclusive_owners
-from eitr.lab.profile import Profile
-from eitr.lab.results import Result, Results
-from eitr.lab.runs import Run
+from eitr.lab.experiments.seed_statistics import Arrival, Spread, arrival, final
+from eitr.lab.plotting import as_percent, draw_spread, legend_below, panels, series_style, styled
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.federated import Run
+from eitr.lab.runs.profile import Profile
+from eitr.lab.simulation.population import exclusive_owners
 from eitr.taxonomy import NAMES, NON_SENSITIVE, TOPICS
 
 if TYPE_CHECKING:

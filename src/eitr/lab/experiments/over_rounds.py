@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eitr.lab.drawing import RULE_STYLES, as_percent, draw_spread
-from eitr.lab.experiments.measures import Arrival, arrival, converged_at, final
 from eitr.lab.experiments.scenario import ATTACK_TITLES, OURS, PAPER_RULES, select, variants_of
-from eitr.lab.results import Results
+from eitr.lab.experiments.seed_statistics import Arrival, arrival, converged_at, final
+from eitr.lab.plotting import RULE_STYLES, as_percent, draw_spread
+from eitr.lab.results.store import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

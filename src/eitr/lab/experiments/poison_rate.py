@@ -7,14 +7,14 @@ import numpy as np
 
 from eitr.attacks.backdoor import Backdoor
 from eitr.attacks.label_flip import LabelFlip
-from eitr.lab.drawing import FLOOR, RULE_STYLES, as_percent, at_least_wide, draw_spread, legend_below, panels, styled
+from eitr.lab.experiments.claim_checks import floor_text, stable, trend
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import floor_text, stable, trend
-from eitr.lab.experiments.measures import Spread, final, floor_of
 from eitr.lab.experiments.scenario import BACKDOOR, CLIENTS, FLIP, OURS, clean, federations, select, without_repeats
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.experiments.seed_statistics import Spread, final, floor_of
+from eitr.lab.plotting import FLOOR, RULE_STYLES, as_percent, at_least_wide, draw_spread, legend_below, panels, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import Run
+from eitr.lab.runs.profile import Profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

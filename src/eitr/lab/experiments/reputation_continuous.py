@@ -15,7 +15,7 @@ from eitr.lab.experiments.attack_scores import (
 )
 from eitr.lab.experiments.interface import Verdict
 from eitr.lab.experiments.reputation_once import AttackScores, split
-from eitr.lab.results import Result, Results
+from eitr.lab.results.store import Result, Results
 
 LOW = 0.5
 MOST = 0.8

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from eitr.attacks.schedule import Schedule
-from eitr.lab.drawing import draw_spread, panels, series_style, styled
 from eitr.lab.experiments.attack_scores import (
     HONEST,
     Scene,
@@ -20,10 +19,11 @@ from eitr.lab.experiments.attack_scores import (
     span,
 )
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.profile import Profile
-from eitr.lab.results import Result, Results
-from eitr.lab.runs import Run, paper_rule
-from eitr.lab.synthetic import BLATANT, POLLUTED, SyntheticRun
+from eitr.lab.plotting import draw_spread, panels, series_style, styled
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.federated import Run, paper_rule
+from eitr.lab.runs.profile import Profile
+from eitr.lab.simulation.synthetic import BLATANT, POLLUTED, SyntheticRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

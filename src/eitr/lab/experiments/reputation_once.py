@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from eitr.attacks.schedule import Schedule
-from eitr.lab.drawing import styled
 from eitr.lab.experiments.attack_scores import (
     NOTE,
     SCENES,
@@ -18,10 +17,11 @@ from eitr.lab.experiments.attack_scores import (
     two_rows,
 )
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.profile import Profile
-from eitr.lab.results import Result, Results
-from eitr.lab.runs import Run, paper_rule
-from eitr.lab.synthetic import SyntheticRun
+from eitr.lab.plotting import styled
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.federated import Run, paper_rule
+from eitr.lab.runs.profile import Profile
+from eitr.lab.simulation.synthetic import SyntheticRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

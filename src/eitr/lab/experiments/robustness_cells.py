@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from eitr.lab.experiments.measures import Spread, final
 from eitr.lab.experiments.robustness_grid import (
     CONTENDERS,
     ELSEWHERE,
@@ -21,8 +20,9 @@ from eitr.lab.experiments.robustness_grid import (
     Threat,
     run_of,
 )
-from eitr.lab.results import Result, Results
-from eitr.lab.runs import FederatedRun
+from eitr.lab.experiments.seed_statistics import Spread, final
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.federated import FederatedRun
 
 COLUMNS = ("accuracy", "± accuracy", "points lost", "ASR", "± ASR", "floor of ASR")
 

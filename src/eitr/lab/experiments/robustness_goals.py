@@ -6,9 +6,8 @@ Numbers are means over the seeds. A rule whose training diverged in a seed misse
 import math
 from dataclasses import dataclass
 
+from eitr.lab.experiments.claim_checks import floor_text, listed, points
 from eitr.lab.experiments.interface import Verdict
-from eitr.lab.experiments.judging import floor_text, listed, points
-from eitr.lab.experiments.measures import Arrival, arrival
 from eitr.lab.experiments.robustness_cells import Cells
 from eitr.lab.experiments.robustness_grid import (
     BACKDOOR,
@@ -29,6 +28,7 @@ from eitr.lab.experiments.robustness_grid import (
     Setting,
     Threat,
 )
+from eitr.lab.experiments.seed_statistics import Arrival, arrival
 
 LEARNED = 0.8
 """The accuracy that the speed of learning is measured by."""

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.lab.drawing import colour_bar, heat_map, panels, styled
+from eitr.lab.experiments.claim_checks import open_where_nan
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import open_where_nan
 from eitr.lab.experiments.scenario import ATTACK_TITLES, BACKDOOR, FLIP, OURS, federations
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run, paper_rule
+from eitr.lab.plotting import colour_bar, heat_map, panels, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import Run, paper_rule
+from eitr.lab.runs.profile import Profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

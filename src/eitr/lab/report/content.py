@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eitr.lab.description import Description, Times
-from eitr.lab.drawing import figure_svg
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
 from eitr.lab.experiments.registry import experiment
-from eitr.lab.results import Store
-from eitr.lab.runs import Run
+from eitr.lab.plotting import figure_svg
+from eitr.lab.results.metadata import Description, Times
+from eitr.lab.results.store import Store
+from eitr.lab.runs.federated import Run
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be judged"
 STATUSES = (HOLDS, FAILS, OPEN)

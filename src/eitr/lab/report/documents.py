@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from eitr.lab.description import Description, Times
 from eitr.lab.experiments.interface import Table
 from eitr.lab.report.content import STATUSES, Section, claims_heading, status_of
+from eitr.lab.results.metadata import Description, Times
 
 
 def json_document(lab: Description, times: Times, sections: Sequence[Section]) -> str:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from eitr.errors import InputError
 from eitr.io.atomic import write_together
-from eitr.lab.description import read_description, read_times
 from eitr.lab.report.content import Section, make_section
 from eitr.lab.report.documents import json_document, markdown_verdicts
 from eitr.lab.report.page import page
-from eitr.lab.results import Result, Store
-from eitr.lab.tidy import write_table
+from eitr.lab.results.long_table import write_table
+from eitr.lab.results.metadata import read_description, read_times
+from eitr.lab.results.store import Result, Store
 
 
 def make_report(folder: Path) -> Path:

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Any
 
-from eitr.lab.description import Description, Times
 from eitr.lab.experiments.interface import Table, Verdict
 from eitr.lab.report.content import CLAIMED, FAILS, HOLDS, OPEN, STATUSES, WANTED, Section, claims_heading, status_of
 from eitr.lab.report.markup import Markup, tag
+from eitr.lab.results.metadata import Description, Times
 
 SYMBOLS = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
 CLASSES = {HOLDS: "holds", FAILS: "fails", OPEN: "open"}
