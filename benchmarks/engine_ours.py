@@ -18,7 +18,8 @@ from benchmarks.threads import limit_threads
 from eitr.aggregation import make_rule
 from eitr.datasets.interface import Examples
 from eitr.datasets.registry import load
-from eitr.lab.runs.federated import FederatedRun, Run
+from eitr.lab.runs.federated import FederatedRun
+from eitr.lab.runs.run import Run
 from eitr.lab.simulation import sparse_engine
 from eitr.lab.simulation.batches import Trainees
 from eitr.lab.simulation.compute import HIDDEN

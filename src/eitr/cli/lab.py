@@ -9,19 +9,12 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from eitr.lab import need_torch
-
 lab = typer.Typer(
     name="lab",
     help="Simulate federations under attack: every figure of the paper, and a verdict on every claim.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-
-
-@lab.callback()
-def _check() -> None:
-    need_torch()
 
 
 @lab.command("list")

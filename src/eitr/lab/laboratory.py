@@ -30,8 +30,8 @@ from eitr.lab.results.metadata import (
     write_description,
 )
 from eitr.lab.results.store import Results, Store
-from eitr.lab.runs.federated import Run
 from eitr.lab.runs.profile import Profile, make_profile
+from eitr.lab.runs.run import Run
 from eitr.lab.simulation.compute import compute, examples_for, pick_device
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.progress import Tally, watching

@@ -18,10 +18,11 @@ from eitr.lab.experiments.theory import (
     relative,
 )
 from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.convex import ConvexRun
 from eitr.lab.runs.federated import paper_rule
 from eitr.lab.runs.profile import Profile
 from eitr.lab.simulation.context import Context
-from eitr.lab.simulation.convex import ConvexRun, compute
+from eitr.lab.simulation.convex import compute
 
 QUICK, ROUNDS = Profile(name="quick", seeds=(0, 1), rounds=20), 40
 

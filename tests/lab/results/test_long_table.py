@@ -9,9 +9,9 @@ from eitr.errors import InputError
 from eitr.lab.results import long_table
 from eitr.lab.results.long_table import write_table
 from eitr.lab.results.store import Result
+from eitr.lab.runs.convex import ConvexRun
 from eitr.lab.runs.federated import FederatedRun, paper_rule
-from eitr.lab.simulation.convex import ConvexRun
-from eitr.lab.simulation.synthetic import SyntheticRun
+from eitr.lab.runs.synthetic import SyntheticRun
 from tests.lab.experiments.generated_results import made_up
 
 ATTACKED = FederatedRun(

@@ -9,9 +9,10 @@ import torch
 
 from eitr.aggregation import make_rule
 from eitr.errors import InputError
+from eitr.lab.runs.convex import ConvexRun
 from eitr.lab.simulation import synthetic
 from eitr.lab.simulation.context import Context
-from eitr.lab.simulation.convex import ConvexRun, Logistic, compute, median_residual
+from eitr.lab.simulation.convex import Logistic, compute, median_residual
 
 CPU = Context(device=torch.device("cpu"))
 RUN = ConvexRun(rule=make_rule("reputation"), rounds=12)

@@ -6,8 +6,8 @@ import pytest
 from eitr.attacks.label_flip import LabelFlip
 from eitr.datasets import load
 from eitr.errors import InputError
-from eitr.lab.runs.federated import FederatedRun, paper_rule
-from eitr.lab.simulation.population import EXCLUSIVE_SHARE, ROOT_SHARE, population
+from eitr.lab.runs.federated import EXCLUSIVE_SHARE, FederatedRun, paper_rule
+from eitr.lab.simulation.population import ROOT_SHARE, population
 from eitr.taxonomy import NAMES
 
 

@@ -17,9 +17,10 @@ from eitr.lab.experiments.reputation_loop import ReputationLoop
 from eitr.lab.experiments.reputation_once import ReputationOnce
 from eitr.lab.results.store import Result, Results
 from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.synthetic import BLATANT, SyntheticRun
 from eitr.lab.simulation import synthetic
 from eitr.lab.simulation.context import Context
-from eitr.lab.simulation.synthetic import BLATANT, SyntheticRun, compute
+from eitr.lab.simulation.synthetic import compute
 
 CPU = Context(device=torch.device("cpu"))
 RUN = SyntheticRun(rule=make_rule("reputation"), rounds=6, schedules=(Schedule("once", 3),), share=BLATANT)

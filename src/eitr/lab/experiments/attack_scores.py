@@ -12,7 +12,7 @@ from eitr.lab.experiments.interface import Table, Verdict
 from eitr.lab.experiments.seed_statistics import Spread
 from eitr.lab.plotting import BLACK, LineStyle, draw_spread, panels, series_style
 from eitr.lab.results.store import Result, Results
-from eitr.lab.simulation.synthetic import BLATANT, POLLUTED
+from eitr.lab.runs.synthetic import BLATANT, POLLUTED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ from eitr.lab.experiments.scenario import clean, client_counts, values_of, witho
 from eitr.lab.experiments.seed_statistics import Spread, final
 from eitr.lab.plotting import BLACK, LineStyle, as_percent, draw_spread, legend_below, panels, series_style, styled
 from eitr.lab.results.store import Results
-from eitr.lab.runs.federated import Run
 from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 from eitr.taxonomy import index_of
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from eitr.lab.experiments.scenario import (
 from eitr.lab.experiments.seed_statistics import Spread, final, floor_of
 from eitr.lab.plotting import as_percent, at_least_wide, draw_spread, legend_below, panels, series_style, styled
 from eitr.lab.results.store import Results
-from eitr.lab.runs.federated import Run
 from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

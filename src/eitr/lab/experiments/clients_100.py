@@ -22,8 +22,9 @@ from eitr.lab.experiments.scenario import (
 from eitr.lab.experiments.seed_statistics import Spread, final, floor_of
 from eitr.lab.plotting import RULE_STYLES, WIDTH, legend_below, spaced, styled
 from eitr.lab.results.store import Results
-from eitr.lab.runs.federated import Run, attackers_of
+from eitr.lab.runs.federated import attackers_of
 from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

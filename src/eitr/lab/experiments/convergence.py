@@ -24,8 +24,8 @@ from eitr.lab.experiments.scenario import (
 from eitr.lab.experiments.seed_statistics import Arrival, Spread, arrival, final
 from eitr.lab.plotting import legend_below, panels, styled
 from eitr.lab.results.store import Results
-from eitr.lab.runs.federated import Run
 from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,8 +11,9 @@ from eitr.lab.experiments.scenario import CLIENTS, FLIP, OURS, clean, federation
 from eitr.lab.experiments.seed_statistics import Spread, final, floor_of
 from eitr.lab.plotting import as_percent, draw_spread, heat_map, panels, series_style, styled
 from eitr.lab.results.store import Results
-from eitr.lab.runs.federated import Run, paper_rule
+from eitr.lab.runs.federated import paper_rule
 from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

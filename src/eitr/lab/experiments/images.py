@@ -14,11 +14,10 @@ from eitr.lab.experiments.scenario import OURS, PAPER_RULES, RIVALS, select
 from eitr.lab.experiments.seed_statistics import Spread, final, floor_of
 from eitr.lab.plotting import FLOOR, RULE_STYLES, as_percent, legend_below, panels, styled
 from eitr.lab.results.store import Results
-from eitr.lab.runs.federated import Run, attackers_of, paper_rule
+from eitr.lab.runs.federated import attackers_of, paper_rule
+from eitr.lab.runs.image import Flip, ImageRun, PixelBackdoor, Training
 from eitr.lab.runs.profile import Profile
-from eitr.lab.simulation.images.poison import Flip, PixelBackdoor
-from eitr.lab.simulation.images.run import ImageRun
-from eitr.lab.simulation.images.training import Training
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

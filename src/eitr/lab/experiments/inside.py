@@ -24,8 +24,8 @@ from eitr.lab.experiments.robustness_grid import (
 from eitr.lab.experiments.scenario import without_repeats
 from eitr.lab.plotting import as_percent, draw_spread, legend_below, panels, series_style, styled
 from eitr.lab.results.store import Results
-from eitr.lab.runs.federated import Run
 from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from eitr.lab.results.store import Results
-from eitr.lab.runs.federated import Run
 from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,9 +15,9 @@ from eitr.lab.experiments.robustness_grid import OTHER_SEEDS, federation, seeds_
 from eitr.lab.experiments.seed_statistics import Arrival, Spread, arrival, final
 from eitr.lab.plotting import as_percent, draw_spread, legend_below, panels, series_style, styled
 from eitr.lab.results.store import Result, Results
-from eitr.lab.runs.federated import Run
+from eitr.lab.runs.federated import exclusive_owners
 from eitr.lab.runs.profile import Profile
-from eitr.lab.simulation.population import exclusive_owners
+from eitr.lab.runs.run import Run
 from eitr.taxonomy import NAMES, NON_SENSITIVE, TOPICS
 
 if TYPE_CHECKING:

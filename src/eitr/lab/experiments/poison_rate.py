@@ -13,8 +13,8 @@ from eitr.lab.experiments.scenario import BACKDOOR, CLIENTS, FLIP, OURS, clean, 
 from eitr.lab.experiments.seed_statistics import Spread, final, floor_of
 from eitr.lab.plotting import FLOOR, RULE_STYLES, as_percent, at_least_wide, draw_spread, legend_below, panels, styled
 from eitr.lab.results.store import Results
-from eitr.lab.runs.federated import Run
 from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,9 +21,10 @@ from eitr.lab.experiments.attack_scores import (
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
 from eitr.lab.plotting import draw_spread, panels, series_style, styled
 from eitr.lab.results.store import Result, Results
-from eitr.lab.runs.federated import Run, paper_rule
+from eitr.lab.runs.federated import paper_rule
 from eitr.lab.runs.profile import Profile
-from eitr.lab.simulation.synthetic import BLATANT, POLLUTED, SyntheticRun
+from eitr.lab.runs.run import Run
+from eitr.lab.runs.synthetic import BLATANT, POLLUTED, SyntheticRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

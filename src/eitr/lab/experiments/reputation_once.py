@@ -19,9 +19,10 @@ from eitr.lab.experiments.attack_scores import (
 from eitr.lab.experiments.interface import Experiment, Table, Verdict
 from eitr.lab.plotting import styled
 from eitr.lab.results.store import Result, Results
-from eitr.lab.runs.federated import Run, paper_rule
+from eitr.lab.runs.federated import paper_rule
 from eitr.lab.runs.profile import Profile
-from eitr.lab.simulation.synthetic import SyntheticRun
+from eitr.lab.runs.run import Run
+from eitr.lab.runs.synthetic import SyntheticRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

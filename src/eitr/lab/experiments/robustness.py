@@ -32,8 +32,8 @@ from eitr.lab.experiments.robustness_maps import FULL_ASR, FULL_LOSS, ROW, draw_
 from eitr.lab.experiments.scenario import without_repeats
 from eitr.lab.plotting import WIDTH, spaced, styled
 from eitr.lab.results.store import Results
-from eitr.lab.runs.federated import Run
 from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

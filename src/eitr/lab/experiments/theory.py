@@ -13,9 +13,10 @@ from eitr.lab.experiments.interface import Experiment, Table, Verdict
 from eitr.lab.experiments.seed_statistics import Spread
 from eitr.lab.plotting import BLACK, BLUE, GREEN, VERMILION, LineStyle, draw_spread, legend_below, panels, styled
 from eitr.lab.results.store import Result, Results
-from eitr.lab.runs.federated import Run, attackers_of, paper_rule
+from eitr.lab.runs.convex import ConvexRun
+from eitr.lab.runs.federated import attackers_of, paper_rule
 from eitr.lab.runs.profile import Profile
-from eitr.lab.simulation.convex import ConvexRun
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

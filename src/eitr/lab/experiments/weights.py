@@ -11,8 +11,9 @@ from eitr.lab.experiments.interface import Experiment, Table, Verdict
 from eitr.lab.experiments.scenario import ATTACK_TITLES, BACKDOOR, FLIP, OURS, federations
 from eitr.lab.plotting import colour_bar, heat_map, panels, styled
 from eitr.lab.results.store import Results
-from eitr.lab.runs.federated import Run, paper_rule
+from eitr.lab.runs.federated import paper_rule
 from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

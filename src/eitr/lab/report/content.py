@@ -8,7 +8,7 @@ from eitr.lab.experiments.registry import experiment
 from eitr.lab.plotting import figure_svg
 from eitr.lab.results.metadata import Description, Times
 from eitr.lab.results.store import Store
-from eitr.lab.runs.federated import Run
+from eitr.lab.runs.run import Run
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be judged"
 STATUSES = (HOLDS, FAILS, OPEN)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eitr.errors import InputError
 from eitr.io.npz import read_npz, write_npz
-from eitr.lab.runs.federated import Run
+from eitr.lab.runs.run import Run
 
 Arrays = dict[str, NDArray[Any]]
 

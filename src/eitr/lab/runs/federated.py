@@ -1,15 +1,10 @@
-"""What determines a run, and nothing else: two runs that are equal here have equal results.
+"""Federations on web pages: the run, and the rules as the paper ran them."""
 
-A run is a small frozen dataclass. Its key, a hash of everything in it, names its result file, so that a run that two
-experiments share is computed once and a killed lab goes on where it was.
-"""
-
-import hashlib
-import json
-from abc import ABC
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from eitr.aggregation.attackers import ToldAttackers
 from eitr.aggregation.interface import Rule
@@ -19,30 +14,12 @@ from eitr.attacks.interface import Attack
 from eitr.attacks.label_flip import LabelFlip
 from eitr.attacks.schedule import Schedule
 from eitr.errors import InputError
+from eitr.lab.runs.run import Run
 from eitr.model.plan import TrainingPlan
 from eitr.taxonomy import NAMES
 
-REVISION = 2
-"""Goes up whenever the same settings give other results than before: what an older lab computed is then not found."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run(ABC):
-    """The base of all kinds of runs; `kind` says which part of the lab computes it."""
-
-    kind: ClassVar[str]
-
-    seed: int = 0
-
-    @cached_property
-    def key(self) -> str:
-        """Return the name of the run's result file."""
-        return hashlib.sha256(json.dumps(self.describe(), sort_keys=True).encode()).hexdigest()[:20]
-
-    def describe(self) -> dict[str, Any]:
-        """Return everything that determines the run, as JSON values."""
-        described: dict[str, Any] = {**_described(self), "revision": REVISION}
-        return described
+EXCLUSIVE_SHARE = 0.2
+"""How many of the honest clients have the pages of a class that nobody else has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,12 +94,7 @@ def paper_rule(name: str, attackers: int = 0, clients: int = 1, **settings: Any)
     return make_rule(name, **settings)
 
 
-def _described(value: Any) -> Any:
-    """Return a value as JSON; dataclasses with the name of what they are."""
-    if is_dataclass(value) and not isinstance(value, type):
-        kind = getattr(value, "kind", None) or getattr(value, "name", None) or type(value).__name__
-        own = {item.name: _described(getattr(value, item.name)) for item in fields(value)}
-        return {"is": kind if isinstance(kind, str) else type(value).__name__, **own}
-    if isinstance(value, tuple | list):
-        return [_described(item) for item in value]
-    return value
+def exclusive_owners(attacker: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return who has the pages of a class that nobody else has: the first fifth of the honest clients."""
+    honest = np.flatnonzero(~attacker)
+    return honest[: max(1, round(EXCLUSIVE_SHARE * len(honest)))]

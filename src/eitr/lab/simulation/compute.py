@@ -12,7 +12,8 @@ from eitr.datasets.interface import Examples
 from eitr.datasets.registry import load
 from eitr.errors import InputError
 from eitr.lab.results.store import Computed
-from eitr.lab.runs.federated import FederatedRun, Run
+from eitr.lab.runs.federated import FederatedRun
+from eitr.lab.runs.run import Run
 from eitr.lab.simulation.context import Context
 from eitr.model.network import Network
 from eitr.taxonomy import NAMES

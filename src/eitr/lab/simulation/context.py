@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eitr.io.npz import write_npz
 from eitr.lab.results.store import Arrays, Store, read_result
-from eitr.lab.runs.federated import Run
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     import torch

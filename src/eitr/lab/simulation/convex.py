@@ -13,7 +13,6 @@ allows attackers to send anything.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +20,13 @@ from numpy.typing import NDArray
 from eitr.aggregation.interface import LARGEST, Rule
 from eitr.errors import InputError
 from eitr.lab.results.store import Arrays
-from eitr.lab.runs.federated import Run
+from eitr.lab.runs.convex import ConvexRun
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.synthetic import aggregation
 from eitr.lab.theory import delta2_from_gradients
 from eitr.robust.rescale import rescale_by_deviation
 
 Floats = NDArray[np.float64]
-POISONS = ("none", "flip", "scale", "arbitrary")
 SCALE, FAR = -5.0, 1e4
 STEP = 0.9
 """The learning rate, times L."""
@@ -38,40 +36,6 @@ MOMENTS = 15
 """Points of plain gradient descent at which the moments of the gradient are taken; it has all but arrived then."""
 SIGNAL = 2.0
 """Standard deviation of the true logit, whatever the number of parameters."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConvexRun(Run):
-    """One federation on the convex problem."""
-
-    kind: ClassVar[str] = "convex"
-
-    rule: Rule
-    clients: int = 10
-    parameters: int = 20
-    samples: int = 200
-    """Of each client."""
-    rounds: int = 100
-    poison: str = "flip"
-    attackers: int = 3
-
-    def __post_init__(self) -> None:
-        if min(self.clients, self.parameters, self.samples, self.rounds) < 1:
-            raise InputError("a run needs clients, parameters, samples and rounds, at least one of each")
-        if self.poison not in POISONS:
-            raise InputError(f"poison must be one of {', '.join(POISONS)}, not {self.poison!r}")
-        if not 0 <= self.attackers < self.clients or (self.poison == "none") != (self.attackers == 0):
-            raise InputError(f"{self.attackers} attackers among {self.clients} clients do not go with {self.poison!r}")
-
-    @property
-    def share(self) -> float:
-        """Return p."""
-        return self.attackers / self.clients
-
-    @property
-    def title(self) -> str:
-        """Return a few words for a progress bar."""
-        return f"convex, {self.poison}, M {self.clients}, N {self.parameters}, seed {self.seed}"
 
 
 @dataclass(frozen=True, slots=True)

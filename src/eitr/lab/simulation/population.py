@@ -9,14 +9,12 @@ from numpy.typing import NDArray
 from eitr.datasets.interface import Examples
 from eitr.datasets.partition import dirichlet_partition
 from eitr.errors import InputError
-from eitr.lab.runs.federated import FederatedRun
+from eitr.lab.runs.federated import FederatedRun, exclusive_owners
 from eitr.model.random import key_of, permutation
 from eitr.taxonomy import NAMES
 
 ROOT_SHARE = 0.1
 """The server's trusted pages are never more than this share of the training pages."""
-EXCLUSIVE_SHARE = 0.2
-"""How many of the honest clients have the pages of a class that nobody else has."""
 SAMPLE_PAGES = 2000
 """Training pages on which the global model's training loss is measured."""
 
@@ -74,12 +72,6 @@ def population(examples: Examples, run: FederatedRun) -> Population:
 def _divided(examples: Examples, run: FederatedRun, pages: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     parts = dirichlet_partition(examples.labels[pages], run.clients, run.alpha, key_of(run.seed, Stream.PARTITION))
     return [pages[part] for part in parts]
-
-
-def exclusive_owners(attacker: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return who has the pages of a class that nobody else has: the first fifth of the honest clients."""
-    honest = np.flatnonzero(~attacker)
-    return honest[: max(1, round(EXCLUSIVE_SHARE * len(honest)))]
 
 
 def _with_exclusive(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from eitr.lab.simulation.context import Watch, nobody
 
 if TYPE_CHECKING:
-    from eitr.lab.runs.federated import Run
+    from eitr.lab.runs.run import Run
 
 LINE_SECONDS = 10.0
 """How often a line is printed where there are no bars."""

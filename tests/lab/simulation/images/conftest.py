@@ -8,9 +8,8 @@ import torch
 
 from eitr.datasets.cifar10 import Images, save_images
 from eitr.lab.runs.federated import paper_rule
+from eitr.lab.runs.image import ImageRun, Training
 from eitr.lab.simulation.context import Context
-from eitr.lab.simulation.images.run import ImageRun
-from eitr.lab.simulation.images.training import Training
 
 
 @pytest.fixture(scope="session", autouse=True)

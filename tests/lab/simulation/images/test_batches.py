@@ -4,8 +4,8 @@ import torch
 
 from eitr.datasets.cifar10 import CLASSES
 from eitr.errors import InputError
+from eitr.lab.runs.image import Flip, PixelBackdoor
 from eitr.lab.simulation.images.batches import DEVIATION, MEAN, Darkroom, Field, draw_batches, poisoned, steps_for
-from eitr.lab.simulation.images.poison import Flip, PixelBackdoor
 
 CAT, DOG, BIRD = (CLASSES.index(name) for name in ("cat", "dog", "bird"))
 LABELS = np.arange(100) % 10

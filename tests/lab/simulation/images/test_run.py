@@ -7,9 +7,9 @@ from eitr.datasets.cifar10 import CLASSES
 from eitr.errors import InputError
 from eitr.lab.results.store import Store
 from eitr.lab.runs.federated import paper_rule
+from eitr.lab.runs.image import Flip, PixelBackdoor
 from eitr.lab.simulation.images.batches import Field
 from eitr.lab.simulation.images.federation import federation
-from eitr.lab.simulation.images.poison import Flip, PixelBackdoor
 from eitr.lab.simulation.images.run import compute
 from tests.lab.simulation.images.conftest import tiny
 

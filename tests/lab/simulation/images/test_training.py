@@ -3,10 +3,11 @@ import pytest
 import torch
 
 from eitr.errors import InputError
+from eitr.lab.runs.image import Training
 from eitr.lab.simulation.images import training
 from eitr.lab.simulation.images.batches import Darkroom, Field, draw_batches
 from eitr.lab.simulation.images.resnet import ResNet18, initial_vector, load_vector, vector_of
-from eitr.lab.simulation.images.training import Trainer, Training, shared_out
+from eitr.lab.simulation.images.training import Trainer, shared_out
 
 SETTINGS = Training(width=4, batch=8)
 

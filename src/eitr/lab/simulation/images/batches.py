@@ -13,7 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eitr.lab.simulation.images.poison import WHITE, Flip, ImageAttack, PixelBackdoor, class_number, trigger
+from eitr.lab.runs.image import Flip, ImageAttack, PixelBackdoor
+from eitr.lab.simulation.images.poison import WHITE, class_number, trigger
 from eitr.model.random import draw, words
 
 SHIFT = 4

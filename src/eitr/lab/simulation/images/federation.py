@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,12 +11,10 @@ from numpy.typing import NDArray
 from eitr.datasets.cifar10 import load_images, subset
 from eitr.datasets.partition import dirichlet_partition
 from eitr.errors import InputError
+from eitr.lab.runs.image import ImageRun
 from eitr.lab.simulation.images.batches import Batches, Darkroom, draw_batches, poisoned, steps_for
 from eitr.lab.simulation.population import ROOT_SHARE, Stream
 from eitr.model.random import key_of, permutation
-
-if TYPE_CHECKING:
-    from eitr.lab.simulation.images.run import ImageRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +43,7 @@ def pictures_of(data_dir: Path | None, train: int, test: int, device: torch.devi
 class Federation:
     """Who has which pictures, and who attacks: drawn from the seed, the same for every rule."""
 
-    run: "ImageRun"
+    run: ImageRun
     pictures: Pictures
     mine: list[NDArray[np.int64]]
     """The pictures of each client; none has none."""
@@ -83,7 +80,7 @@ class Federation:
         return self.run.rule.name == "fltrust"
 
 
-def federation(run: "ImageRun", data_dir: Path | None, device: torch.device) -> Federation:
+def federation(run: ImageRun, data_dir: Path | None, device: torch.device) -> Federation:
     """Draw the federation of a run."""
     pictures = pictures_of(data_dir, run.train_images, run.test_images, device)
     order = pictures.training[permutation(key_of(run.seed, Stream.ROOT), len(pictures.training))]

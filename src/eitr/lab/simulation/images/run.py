@@ -1,77 +1,29 @@
 """One federation on pictures, from the random start to the last round."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eitr.aggregation.interface import LARGEST, Rule
-from eitr.errors import InputError
+from eitr.aggregation.interface import LARGEST
 from eitr.lab.aggregation import BatchedRule, Outcome, batched
 from eitr.lab.results.store import Arrays
-from eitr.lab.runs.federated import Run
+from eitr.lab.runs.image import ImageRun, Training
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.images.federation import Federation, Pictures, federation
-from eitr.lab.simulation.images.poison import Flip, PixelBackdoor
 from eitr.lab.simulation.images.resnet import initial_vector
 from eitr.lab.simulation.images.scoring import Examiner, Score
-from eitr.lab.simulation.images.training import USUAL, Trainer, Training
+from eitr.lab.simulation.images.training import Trainer
 
 ROOM = 1024
 """The plan of a round is made for a multiple of so many steps: runs that differ a little share their captured step."""
 MOST_KEPT = 256 << 20
 """A checkpoint of more bytes is not written. Only FoolsGold at full width has one (every client's steps): writing it
 takes longer than the run does on a device that can hold it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ImageRun(Run):
-    """A federation on CIFAR-10; which pictures of the data folder are used depends on their number alone."""
-
-    kind: ClassVar[str] = "image"
-
-    rule: Rule
-    attack: Flip | PixelBackdoor | None = None
-    attackers: int = 0
-    """How many clients attack, in every round: the first of a seeded permutation."""
-    clients: int = 10
-    rounds: int = 20
-    alpha: float = 0.9
-    """Concentration of the Dirichlet partition; small is skewed."""
-    train_images: int = 15_000
-    """A third of CIFAR-10, the trusted ones included: what 15 runs leave time for."""
-    test_images: int = 2_000
-    root_images: int = 100
-    """Trusted pictures, held back from the clients under every rule; at most a tenth of the training pictures."""
-    epochs: int = 2
-    """Local epochs of an honest client. The paper's 10 start from a pretrained network; from a random one, two leave
-    the clients close enough to one another for their average to be a model, and are what the time allows."""
-    training: Training = USUAL
-
-    def __post_init__(self) -> None:
-        for name in ("clients", "rounds", "train_images", "test_images", "epochs"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if not 0 <= self.attackers <= self.clients:
-            raise InputError(f"{self.attackers} attackers among {self.clients} clients: there can be 0 to all of them")
-        if (self.attack is None) != (self.attackers == 0):
-            raise InputError("a run has both an attack and attackers, or neither")
-
-    @property
-    def probes(self) -> tuple[Flip | PixelBackdoor, ...]:
-        """Return the attacks whose success is measured: the run's own, or, for the floor, both."""
-        return (self.attack,) if self.attack else (Flip(), PixelBackdoor())
-
-    @property
-    def title(self) -> str:
-        """Return a few words for a progress bar."""
-        attack = f"{self.attack.name} {self.attackers}/{self.clients}" if self.attack else "no attack"
-        return f"images, {self.rule.name}, {attack}, seed {self.seed}"
 
 
 def compute(run: ImageRun, context: Context) -> Arrays:

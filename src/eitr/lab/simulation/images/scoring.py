@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eitr.errors import InputError
+from eitr.lab.runs.image import Flip, PixelBackdoor
 from eitr.lab.simulation.images.batches import Darkroom
-from eitr.lab.simulation.images.poison import Flip, PixelBackdoor, class_number
+from eitr.lab.simulation.images.poison import class_number
 from eitr.lab.simulation.images.resnet import ResNet18, load_vector
 from eitr.lab.simulation.images.training import arithmetic
 

@@ -15,7 +15,6 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -24,6 +23,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from eitr.errors import InputError
+from eitr.lab.runs.image import Training
 from eitr.lab.simulation.images.batches import Batches, Darkroom, Field
 from eitr.lab.simulation.images.resnet import ResNet18, load_vector
 
@@ -35,20 +35,6 @@ USUAL_LANES = 5
 """Half of ten clients, so that a round is two turns; each lane takes about 1 GB."""
 _WARM_UP = 3
 """Steps before a capture, in which cuDNN chooses its algorithms and the allocator finds its sizes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Training:
-    """How a client learns; everything that a captured step has fixed in it."""
-
-    width: int = 64
-    batch: int = 64
-    learning_rate: float = 0.05
-    """From scratch; the paper's 0.01 is for a pretrained network, and 20 rounds are few."""
-    momentum: float = 0.9
-
-
-USUAL = Training()
 
 
 class Lane:
