@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="the lab computes with torch; install eitr[l
 
 from eitr import cli
 from eitr.lab.experiments.registry import EXPERIMENTS
-from eitr.lab.results.metadata import Description
+from eitr.lab.results.metadata import LabMetadata
 from tests.lab.small import small_data, small_profile
 
 EITR = Path(sys.executable).with_name("eitr")
@@ -102,7 +102,7 @@ def test_a_command_of_a_report_is_one_that_this_command_line_takes(monkeypatch):
         "eitr.lab.laboratory.run_experiments", lambda ids, **more: asked.update(more, ids=ids) or exit(0)
     )
 
-    shown = Description(experiments=["weights"], profile="quick", data="builtin", seeds=3)
+    shown = LabMetadata(experiments=["weights"], profile="quick", data="builtin", seeds=3)
     words = shown.command_for("weights", "hyper", resume=True).split()
     assert words[0] == "eitr"
     assert invoke(*words[1:]).exit_code == 0

@@ -85,12 +85,12 @@ def test_the_example_of_a_data_set_is_one(tmp_path):
 
 
 def test_the_example_of_an_experiment_is_one():
-    from tests.lab.experiments.generated_results import made_up_all
+    from tests.lab.experiments.generated_results import generated_results
 
     names = {}
     exec(
         "from collections.abc import Sequence\nfrom eitr.lab.plotting import styled\n"
-        "from eitr.lab.experiments.interface import Experiment, Table, Verdict\n"
+        "from eitr.lab.experiments.interface import Experiment, Table, ClaimVerdict\n"
         "from eitr.lab.experiments.seed_statistics import final\n"
         "from eitr.lab.experiments.scenario import FLIP, federations\nfrom eitr.lab.runs.profile import Profile\n"
         "from eitr.lab.results.store import Results\nfrom eitr.lab.runs.federated import Run\n"
@@ -98,7 +98,7 @@ def test_the_example_of_an_experiment_is_one():
         names,
     )
     made = names["TwoRules"]()
-    results = made_up_all(made, PROFILES["quick"])
+    results = generated_results(made, PROFILES["quick"])
     assert [row[0] for row in made.table(results).rows] == ["reputation", "fedavg"]
     assert made.verdicts(results)[0].holds
 

@@ -30,7 +30,7 @@ LEAKS = {
 }
 
 
-def made_up(run, *, leaks=LEAKS, speeds=None, level=0.84, noise=1.0):
+def generated_result(run, *, leaks=LEAKS, speeds=None, level=0.84, noise=1.0):
     """Return a plausible result of a federated run; `leaks` and `speeds` (rounds) are by rule, `noise` is relative."""
     assert isinstance(run, FederatedRun)
     described = {**run.describe(), "speeds": str(speeds)}
@@ -71,5 +71,5 @@ def made_up(run, *, leaks=LEAKS, speeds=None, level=0.84, noise=1.0):
     return Result(run, arrays)
 
 
-def made_up_all(experiment, profile, **how):
-    return Results(made_up(run, **how) for run in experiment.runs(profile))
+def generated_results(experiment, profile, **how):
+    return Results(generated_result(run, **how) for run in experiment.runs(profile))

@@ -4,14 +4,14 @@ import pytest
 
 from eitr.lab.experiments.claim_checks import exceeds_ours, faster, leads, linear, stable, trend
 from eitr.lab.experiments.scenario import PAPER_RULES, RIVALS
-from eitr.lab.experiments.seed_statistics import Arrival, Spread
+from eitr.lab.experiments.seed_statistics import RoundsToReach, SeedValues
 
 NAN = math.nan
 
 
 def spreads(ours, others=0.5, **named):
-    found = {rule: Spread((others, others)) for rule in RIVALS} | {"reputation": Spread((ours, ours))}
-    return found | {rule.replace("_", "-"): Spread((value, value)) for rule, value in named.items()}
+    found = {rule: SeedValues((others, others)) for rule in RIVALS} | {"reputation": SeedValues((ours, ours))}
+    return found | {rule.replace("_", "-"): SeedValues((value, value)) for rule, value in named.items()}
 
 
 def test_a_leader_has_the_best_mean_in_every_setting():
@@ -50,19 +50,19 @@ def test_a_diverged_rule_is_left_out_and_named_and_ours_loses():
 
 
 def test_a_rule_that_diverged_in_some_seeds_is_compared_in_the_others():
-    ours, lucky = Spread((0.8, 0.8, 0.8)), Spread((0.7, NAN, NAN))
+    ours, lucky = SeedValues((0.8, 0.8, 0.8)), SeedValues((0.7, NAN, NAN))
     verdict = leads("highest", {"x": {"reputation": ours, "fedavg": lucky}}, highest=True)
     assert verdict.holds is True
     assert "Diverged in some seed: FedAvg" in verdict.measured
-    beaten = leads("highest", {"x": {"reputation": ours, "fedavg": Spread((0.9, NAN, NAN))}}, highest=True)
+    beaten = leads("highest", {"x": {"reputation": ours, "fedavg": SeedValues((0.9, NAN, NAN))}}, highest=True)
     assert beaten.holds is False
-    unlucky = leads("highest", {"x": {"reputation": Spread((0.9, NAN, 0.9)), "fedavg": ours}}, highest=True)
+    unlucky = leads("highest", {"x": {"reputation": SeedValues((0.9, NAN, 0.9)), "fedavg": ours}}, highest=True)
     assert unlucky.holds is False
 
 
 def test_where_all_others_diverged_ours_has_won():
-    alone = {"reputation": Spread((0.8,)), "fedavg": Spread((NAN,))}
-    together = {"reputation": Spread((0.8,)), "fedavg": Spread((0.7,))}
+    alone = {"reputation": SeedValues((0.8,)), "fedavg": SeedValues((NAN,))}
+    together = {"reputation": SeedValues((0.8,)), "fedavg": SeedValues((0.7,))}
     assert leads("highest", {"x": alone, "y": together}, highest=True).holds is True
 
 
@@ -75,8 +75,8 @@ def test_other_rules_must_exceed_ours_by_a_percentage_on_average():
 
 
 def test_stable_has_a_stated_tolerance():
-    near, far = Spread((0.80, 0.80)), Spread((0.83, 0.83))
-    assert stable("same", {"a": near, "b": Spread((0.81, 0.81))}, None).holds is True
+    near, far = SeedValues((0.80, 0.80)), SeedValues((0.83, 0.83))
+    assert stable("same", {"a": near, "b": SeedValues((0.81, 0.81))}, None).holds is True
     verdict = stable("same", {"a": near, "b": far}, None)
     assert verdict.holds is False
     assert "at most 2" in verdict.measured
@@ -85,17 +85,17 @@ def test_stable_has_a_stated_tolerance():
 
 
 def test_a_trend_must_exceed_its_standard_error():
-    low, noisy = Spread((0.5, 0.5, 0.5)), Spread((0.4, 0.5, 0.63))
-    assert trend("rises", ("a", low), ("b", Spread((0.6, 0.61, 0.6))), rises=True).holds is True
+    low, noisy = SeedValues((0.5, 0.5, 0.5)), SeedValues((0.4, 0.5, 0.63))
+    assert trend("rises", ("a", low), ("b", SeedValues((0.6, 0.61, 0.6))), rises=True).holds is True
     assert trend("rises", ("a", low), ("b", noisy), rises=True).holds is False
-    assert trend("falls", ("a", low), ("b", Spread((0.4, 0.4, 0.4))), rises=False).holds is True
-    assert trend("slightly", ("a", low), ("b", Spread((0.7, 0.7, 0.7))), rises=True, at_most=0.1).holds is False
-    assert trend("rises", ("a", Spread((NAN,))), ("b", Spread((0.1,))), rises=True).holds is None
+    assert trend("falls", ("a", low), ("b", SeedValues((0.4, 0.4, 0.4))), rises=False).holds is True
+    assert trend("slightly", ("a", low), ("b", SeedValues((0.7, 0.7, 0.7))), rises=True, at_most=0.1).holds is False
+    assert trend("rises", ("a", SeedValues((NAN,))), ("b", SeedValues((0.1,))), rises=True).holds is None
 
 
 def test_a_line_is_straight_and_goes_the_right_way():
-    straight = [Spread((value,)) for value in (0.1, 0.2, 0.3)]
-    bent = [Spread((value,)) for value in (0.1, 0.1, 0.1, 0.1, 0.5)]
+    straight = [SeedValues((value,)) for value in (0.1, 0.2, 0.3)]
+    bent = [SeedValues((value,)) for value in (0.1, 0.1, 0.1, 0.1, 0.5)]
     assert linear("rises", [0.1, 0.3, 0.5], {"median": straight}, rises=True).holds is True
     assert linear("falls", [0.1, 0.3, 0.5], {"median": straight}, rises=False).holds is False
     assert linear("rises", [0.1, 0.2, 0.3, 0.4, 0.5], {"median": bent}, rises=True).holds is False
@@ -103,26 +103,29 @@ def test_a_line_is_straight_and_goes_the_right_way():
 
 
 def test_speed_is_a_ratio_of_mean_rounds():
-    ours = Arrival((10, 10), 100)
-    assert faster("2x", ours, {"fedavg": Arrival((20, 24), 100)}, least=2).holds is True
-    assert faster("2x", ours, {"fedavg": Arrival((12, 12), 100)}, least=2).holds is False
+    ours = RoundsToReach((10, 10), 100)
+    assert faster("2x", ours, {"fedavg": RoundsToReach((20, 24), 100)}, least=2).holds is True
+    assert faster("2x", ours, {"fedavg": RoundsToReach((12, 12), 100)}, least=2).holds is False
 
 
 def test_a_rule_that_never_converges_gives_a_lower_bound():
-    never = Arrival((None, None), 100)
-    assert faster("4x", Arrival((10, 10), 100), {"fltrust": never}, least=4).holds is True
-    verdict = faster("4x", Arrival((50, 50), 100), {"fltrust": never}, least=4)
+    never = RoundsToReach((None, None), 100)
+    assert faster("4x", RoundsToReach((10, 10), 100), {"fltrust": never}, least=4).holds is True
+    verdict = faster("4x", RoundsToReach((50, 50), 100), {"fltrust": never}, least=4)
     assert verdict.holds is None
     assert "at least 2.0x" in verdict.measured
     # A decided loss against one rule is a loss, whatever the others do.
     assert (
-        faster("4x", Arrival((50, 50), 100), {"fltrust": never, "fedavg": Arrival((9, 9), 100)}, least=4).holds is False
+        faster(
+            "4x", RoundsToReach((50, 50), 100), {"fltrust": never, "fedavg": RoundsToReach((9, 9), 100)}, least=4
+        ).holds
+        is False
     )
 
 
 def test_ours_never_converging_loses_to_one_that_does():
-    never = Arrival((None, 5), 100)
-    assert faster("2x", never, {"fedavg": Arrival((20, 24), 100)}, least=2).holds is False
+    never = RoundsToReach((None, 5), 100)
+    assert faster("2x", never, {"fedavg": RoundsToReach((20, 24), 100)}, least=2).holds is False
     assert faster("2x", never, {"fedavg": never}, least=2).holds is None
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from eitr.lab.experiments.interface import Verdict
+from eitr.lab.experiments.interface import ClaimVerdict
 from eitr.lab.experiments.theory import (
     SWEEPS,
     Theory,
@@ -41,7 +41,7 @@ def invented(final: Any, exact: float = 0.5) -> Results:
     return Results(found)
 
 
-def named(verdicts: list[Verdict], start: str) -> list[Verdict]:
+def named(verdicts: list[ClaimVerdict], start: str) -> list[ClaimVerdict]:
     return [verdict for verdict in verdicts if verdict.claim.startswith(start)]
 
 

@@ -7,12 +7,12 @@ import pytest
 from eitr.attacks.label_flip import LabelFlip
 from eitr.errors import InputError
 from eitr.lab.results import long_table
-from eitr.lab.results.long_table import write_table
+from eitr.lab.results.long_table import write_long_table
 from eitr.lab.results.store import Result
 from eitr.lab.runs.convex import ConvexRun
 from eitr.lab.runs.federated import FederatedRun, paper_rule
 from eitr.lab.runs.synthetic import SyntheticRun
-from tests.lab.experiments.generated_results import made_up
+from tests.lab.experiments.generated_results import generated_result
 
 ATTACKED = FederatedRun(
     data="builtin", rule=paper_rule("reputation"), rounds=3, clients=4, attack=LabelFlip(share=0.5), attackers=1
@@ -22,12 +22,12 @@ CLEAN = FederatedRun(data="builtin", rule=paper_rule("fedavg"), rounds=3, client
 
 def rows_of(tmp_path, *results):
     path = tmp_path / "rounds.parquet"
-    assert write_table(path, results) == parquet.read_metadata(path).num_rows
+    assert write_long_table(path, results) == parquet.read_metadata(path).num_rows
     return parquet.read_table(path).to_pylist()
 
 
 def test_every_number_is_a_row_that_says_what_it_is(tmp_path):
-    result = made_up(ATTACKED)
+    result = generated_result(ATTACKED)
     rows = rows_of(tmp_path, result)
     found = {(row["quantity"], row["round"], row["client"]): row for row in rows}
     assert len(found) == len(rows) == 3 * (3 + 6 + 1) + 3 * 3 * 4 + 4 + 2
@@ -39,7 +39,7 @@ def test_every_number_is_a_row_that_says_what_it_is(tmp_path):
 
 
 def test_a_row_says_which_run_it_belongs_to(tmp_path):
-    row = rows_of(tmp_path, made_up(ATTACKED))[0]
+    row = rows_of(tmp_path, generated_result(ATTACKED))[0]
     assert row["run"] == ATTACKED.key
     assert [row[name] for name in ("kind", "data", "rule", "attack")] == [
         "federated",
@@ -55,14 +55,14 @@ def test_a_row_says_which_run_it_belongs_to(tmp_path):
 
 
 def test_rows_of_a_client_say_whether_it_attacks(tmp_path):
-    result = made_up(ATTACKED)
+    result = generated_result(ATTACKED)
     for row in rows_of(tmp_path, result):
         expected = None if row["client"] is None else bool(result["attacker"][row["client"]])
         assert row["attacker"] is expected
 
 
 def test_a_run_without_attack_has_nulls(tmp_path):
-    rows = rows_of(tmp_path, made_up(ATTACKED), made_up(CLEAN))
+    rows = rows_of(tmp_path, generated_result(ATTACKED), generated_result(CLEAN))
     mine = [row for row in rows if row["run"] == CLEAN.key]
     assert {row["attack"] for row in mine} == {None}
     assert {row["seed"] for row in mine} == {7}
@@ -71,7 +71,7 @@ def test_a_run_without_attack_has_nulls(tmp_path):
 
 def test_as_many_rounds_as_clients_confuse_nobody(tmp_path):
     run = FederatedRun(data="x", rule=paper_rule("fedavg"), rounds=6, clients=6)
-    found = {row["quantity"]: (row["round"], row["client"]) for row in rows_of(tmp_path, made_up(run))}
+    found = {row["quantity"]: (row["round"], row["client"]) for row in rows_of(tmp_path, generated_result(run))}
     assert found["accuracy"] == (6, None)
     assert found["counts"] == (None, 5)
     assert found["weights"] == (6, 5)
@@ -101,7 +101,7 @@ def test_other_kinds_of_runs_have_rows_too(tmp_path):
 
 def test_the_same_results_give_the_same_bytes(tmp_path):
     for name in ("a", "b"):
-        write_table(tmp_path / name, [made_up(ATTACKED), made_up(CLEAN)])
+        write_long_table(tmp_path / name, [generated_result(ATTACKED), generated_result(CLEAN)])
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -112,9 +112,9 @@ def test_many_runs_are_written_group_by_group_and_read_one_at_a_time(tmp_path, m
     def results():
         for seed in range(12):
             alive.append(seed)
-            yield made_up(FederatedRun(data="x", rule=paper_rule("fedavg"), rounds=5, clients=4, seed=seed))
+            yield generated_result(FederatedRun(data="x", rule=paper_rule("fedavg"), rounds=5, clients=4, seed=seed))
 
-    rows = write_table(tmp_path / "t", results())
+    rows = write_long_table(tmp_path / "t", results())
     metadata = parquet.read_metadata(tmp_path / "t")
     assert metadata.num_row_groups == 12 * (rows // 12) // (2 * (rows // 12)) == 6
     assert {row["seed"] for row in parquet.read_table(tmp_path / "t").to_pylist()} == set(alive)
@@ -122,15 +122,15 @@ def test_many_runs_are_written_group_by_group_and_read_one_at_a_time(tmp_path, m
 
 def test_a_failure_leaves_the_old_table_and_no_rubbish(tmp_path):
     path = tmp_path / "rounds.parquet"
-    write_table(path, [made_up(CLEAN)])
+    write_long_table(path, [generated_result(CLEAN)])
     before = path.read_bytes()
 
     def broken():
-        yield made_up(CLEAN)
+        yield generated_result(CLEAN)
         raise RuntimeError("boom")
 
     with pytest.raises(RuntimeError):
-        write_table(path, broken())
+        write_long_table(path, broken())
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
@@ -138,7 +138,7 @@ def test_a_failure_leaves_the_old_table_and_no_rubbish(tmp_path):
 def test_a_folder_in_the_way_is_one_line(tmp_path):
     (tmp_path / "t").mkdir()
     with pytest.raises(InputError, match="cannot write"):
-        write_table(tmp_path / "t", [made_up(CLEAN)])
+        write_long_table(tmp_path / "t", [generated_result(CLEAN)])
 
 
 def test_no_results_make_an_empty_table(tmp_path):

@@ -42,7 +42,7 @@ def test_the_same_result_gives_the_same_bytes(store, tmp_path_factory):
 
 def test_a_finished_run_needs_no_checkpoint(store):
     run = make()
-    store.unfinished(run).write_bytes(b"anything")
+    store.checkpoint_path(run).write_bytes(b"anything")
     store.save(run, ARRAYS)
     assert [path.name for path in (store.folder / "runs").iterdir()] == [f"{run.key}.npz"]
 

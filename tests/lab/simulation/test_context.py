@@ -27,29 +27,29 @@ def test_a_checkpoint_is_due_when_so_many_seconds_of_work_are_at_stake(now, stor
     found = []
     for _ in range(10):
         now[0] += 10
-        found.append(context.due())
+        found.append(context.checkpoint_due())
     assert found == [False, False, True] * 3 + [False]
 
 
 def test_without_a_store_nothing_is_kept(now):
     context = Context(device=None, checkpoint_seconds=0)
     now[0] += 1000
-    assert not context.due()
-    context.keep(RUN, {"a": np.array(1)})
-    assert context.kept(RUN) is None
+    assert not context.checkpoint_due()
+    context.save_checkpoint(RUN, {"a": np.array(1)})
+    assert context.load_checkpoint(RUN) is None
 
 
 def test_what_is_kept_comes_back(store):
     context = Context(device=None, store=store)
-    assert context.kept(RUN) is None
-    context.keep(RUN, {"a": np.array([1.0, 2.0]), "engine": np.array("sparse")})
-    kept = context.kept(RUN)
+    assert context.load_checkpoint(RUN) is None
+    context.save_checkpoint(RUN, {"a": np.array([1.0, 2.0]), "engine": np.array("sparse")})
+    kept = context.load_checkpoint(RUN)
     assert kept["a"].tolist() == [1, 2]
     assert str(kept["engine"]) == "sparse"
     assert not store.has(RUN)
 
 
 def test_a_damaged_checkpoint_says_what_to_do(store):
-    store.unfinished(RUN).write_bytes(b"nonsense")
+    store.checkpoint_path(RUN).write_bytes(b"nonsense")
     with pytest.raises(InputError, match="delete it and run again"):
-        Context(device=None, store=store).kept(RUN)
+        Context(device=None, store=store).load_checkpoint(RUN)

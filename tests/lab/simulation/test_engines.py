@@ -73,7 +73,7 @@ def stopped(engine, runs, examples, network, folder, *, after):
 
     (folder / "runs").mkdir()
     with pytest.raises(KeyboardInterrupt):
-        results(engine, runs, examples, network, store=Store(folder), watch=stop, checkpoint_seconds=0.0)
+        results(engine, runs, examples, network, store=Store(folder), on_progress=stop, checkpoint_seconds=0.0)
     return Store(folder)
 
 
@@ -279,10 +279,10 @@ def test_a_run_taken_up_again_ends_as_if_it_had_never_stopped(engine, rule, exam
     run = make(rule, Backdoor(words=3), 2, rounds=4)
     whole = results(engine, [run], examples, network)[0]
     store = stopped(engine, [run], examples, network, tmp_path, after=3)
-    assert store.unfinished(run).is_file()
+    assert store.checkpoint_path(run).is_file()
     rounds = []
     resumed = results(
-        engine, [run], examples, network, store=store, watch=lambda run, done, *rest: rounds.append(done)
+        engine, [run], examples, network, store=store, on_progress=lambda run, done, *rest: rounds.append(done)
     )[0]
     assert rounds == [3, 4]
     same(whole, resumed)
@@ -297,7 +297,7 @@ def test_a_run_under_attack_taken_up_again_ends_as_if_it_had_never_stopped(
     run = make(rule, make_attack(name, **OF_A_ROUND.get(name, {})), 2, clients=6, rounds=5)
     whole = results(engine, [run], examples, network)[0]
     store = stopped(engine, [run], examples, network, tmp_path, after=3)
-    assert store.unfinished(run).is_file()
+    assert store.checkpoint_path(run).is_file()
     same(whole, results(engine, [run], examples, network, store=store)[0])
 
 
@@ -324,9 +324,11 @@ def test_a_checkpoint_of_the_other_engine_is_left_alone(examples, network, tmp_p
     store = Store(tmp_path)
     (tmp_path / "runs").mkdir()
     results(sparse_engine, [run], examples, network, store=store, checkpoint_seconds=0.0)
-    assert store.unfinished(run).is_file()
+    assert store.checkpoint_path(run).is_file()
     rounds = []
-    results(batched_engine, [run], examples, network, store=store, watch=lambda run, done, *rest: rounds.append(done))
+    results(
+        batched_engine, [run], examples, network, store=store, on_progress=lambda run, done, *rest: rounds.append(done)
+    )
     assert rounds == [1, 2, 3]
 
 

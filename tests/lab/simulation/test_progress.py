@@ -5,7 +5,7 @@ import pytest
 
 from eitr.lab.runs.federated import FederatedRun, paper_rule
 from eitr.lab.simulation import progress
-from eitr.lab.simulation.progress import Tally, watching
+from eitr.lab.simulation.progress import Tally, progress_shown
 
 
 def make(seed):
@@ -38,7 +38,7 @@ def test_rounds_before_a_checkpoint_are_neither_done_now_nor_left_to_do(clock):
 
 
 def test_lines_come_now_and_then_where_nobody_watches(clock, capsys):
-    with watching(Tally(1, 10)) as watch:
+    with progress_shown(Tally(1, 10)) as watch:
         for done in range(1, 11):
             watch(make(0), done, 10, 0.5)
             clock[0] += progress.LINE_SECONDS / 4
@@ -48,7 +48,7 @@ def test_lines_come_now_and_then_where_nobody_watches(clock, capsys):
 
 def test_bars_are_shown_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with watching(Tally(1, 2)) as watch:
+    with progress_shown(Tally(1, 2)) as watch:
         watch(make(0), 1, 2, math.nan)
         watch(make(0), 2, 2, 0.5)
     shown = capsys.readouterr().err
@@ -58,6 +58,6 @@ def test_bars_are_shown_on_a_terminal(monkeypatch, capsys):
 
 
 def test_quiet_is_quiet(capsys):
-    with watching(Tally(1, 2), quiet=True) as watch:
+    with progress_shown(Tally(1, 2), quiet=True) as watch:
         watch(make(0), 1, 2, 0.5)
     assert capsys.readouterr().err == ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eitr.attacks.registry import make_attack
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.robustness_cells import COLUMNS, Cells
 from eitr.lab.experiments.robustness_grid import (
     FEDAVG,
@@ -93,7 +93,7 @@ class Inside(Experiment):
         legend_below(figure, axes.ravel().tolist(), 3)
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """None: what such an attacker achieves is reported, whatever it is."""
         return []
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from eitr.lab.experiments import robustness_goals
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.robustness_cells import COLUMNS, Cells, Worst
 from eitr.lab.experiments.robustness_grid import (
     CONTENDERS,
@@ -120,7 +120,7 @@ class Robustness(Experiment):
             )
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Judge our goals."""
         return robustness_goals.verdicts(Cells(results))
 

@@ -13,10 +13,10 @@ CONVERGED = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SeedValues:
     """One number a seed; NaN where the run diverged. Mean and deviation leave those out.
 
-    >>> Spread((0.5, 0.7, float("nan"))).percent
+    >>> SeedValues((0.5, 0.7, float("nan"))).percent
     '60.0 % ± 14.1'
     """
 
@@ -42,7 +42,7 @@ class Spread:
         """In how many seeds there is no number."""
         return len(self.values) - len(self._there)
 
-    def lead_over(self, other: "Spread") -> float:
+    def lead_over(self, other: "SeedValues") -> float:
         """Return the mean difference over the seeds in which both have a number; NaN when there is none."""
         return self.minus(other).mean
 
@@ -53,9 +53,9 @@ class Spread:
             return "diverged"
         return f"{100 * self.mean:.1f} %" + (f" ± {100 * self.deviation:.1f}" if len(self._there) > 1 else "")
 
-    def minus(self, other: "Spread") -> "Spread":
+    def minus(self, other: "SeedValues") -> "SeedValues":
         """Return the differences, seed by seed."""
-        return Spread(tuple(mine - theirs for mine, theirs in zip(self.values, other.values, strict=True)))
+        return SeedValues(tuple(mine - theirs for mine, theirs in zip(self.values, other.values, strict=True)))
 
     @property
     def clearly_positive(self) -> bool:
@@ -64,13 +64,13 @@ class Spread:
         return bool(self.mean > error)
 
 
-def final(results: Results, name: str, column: int | None = None) -> Spread:
+def final(results: Results, name: str, column: int | None = None) -> SeedValues:
     """Return a recorded quantity after the last round, one number a seed, in the order of the seeds."""
     ordered = sorted(results, key=lambda result: result.run.seed)
-    return Spread(tuple(float(r[name][-1] if column is None else r[name][-1, column]) for r in ordered))
+    return SeedValues(tuple(float(r[name][-1] if column is None else r[name][-1, column]) for r in ordered))
 
 
-def floor_of(results: Results, attack: str, clients: int) -> Spread:
+def floor_of(results: Results, attack: str, clients: int) -> SeedValues:
     """Return the success of an attack against a model that nobody attacked: FedAvg's, with as many clients."""
     return final(select(results, "fedavg", attack=None, clients=clients), f"asr.{attack}")
 
@@ -86,7 +86,7 @@ def rounds_to(accuracy: NDArray[np.float64], threshold: float) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class RoundsToReach:
     """When runs got to an accuracy: a round a seed, or None for never, within `limit` rounds."""
 
     rounds: tuple[int | None, ...]
@@ -111,12 +111,12 @@ class Arrival:
         return f"round {self.mean:.1f}" if not missing else f"never in {missing} of {len(self.rounds)} seeds"
 
 
-def arrival(results: Results, thresholds: dict[int, float], topic: int | None = None) -> Arrival:
+def rounds_to_reach(results: Results, thresholds: dict[int, float], topic: int | None = None) -> RoundsToReach:
     """Return when runs reach a threshold, which each seed has for itself: in accuracy, or in that of a class."""
     ordered = sorted(results, key=lambda result: result.run.seed)
     curves = [one["accuracy"] if topic is None else one["class_accuracy"][:, topic] for one in ordered]
     rounds = tuple(rounds_to(curve, thresholds[one.run.seed]) for curve, one in zip(curves, ordered, strict=True))
-    return Arrival(rounds, max(result.run.rounds for result in ordered))
+    return RoundsToReach(rounds, max(result.run.rounds for result in ordered))
 
 
 def converged_at(results: Results, clients: int) -> dict[int, float]:

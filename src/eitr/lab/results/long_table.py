@@ -27,7 +27,7 @@ _BY_CLIENT = ("attacker", "counts")
 """Arrays over clients, never over rounds, also where there are as many rounds as clients."""
 
 
-def write_table(path: Path, results: Iterable[Result]) -> int:
+def write_long_table(path: Path, results: Iterable[Result]) -> int:
     """Write the table of some results as Parquet; return how many rows it has. The same results give the same bytes."""
     parquet = _pyarrow().parquet
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")

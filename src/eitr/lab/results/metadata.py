@@ -1,4 +1,4 @@
-"""What a folder of results says about itself: which experiments, on what, made how, and how long it took."""
+"""The files `lab.json` (what was run, on what, and how) and `timings.json` of a result folder."""
 
 import json
 import shlex
@@ -12,12 +12,12 @@ from eitr.errors import InputError
 from eitr.io.atomic import write_atomically
 from eitr.lab.runs.profile import Profile, make_profile
 
-DESCRIPTION = "lab.json"
+METADATA = "lab.json"
 TIMINGS = "timings.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
+class LabMetadata:
     """What `lab.json` says about a lab run. The first four determine the results, the others say how they were made."""
 
     experiments: Sequence[str]
@@ -30,13 +30,13 @@ class Description:
     versions: Mapping[str, Any] = field(default_factory=dict)
     started: str = ""
 
-    def settings(self) -> Profile:
+    def full_profile(self) -> Profile:
         """Return the profile that the experiments were asked with."""
         return make_profile(self.profile, data=self.data, seeds=self.seeds)
 
     def command_for(self, *ids: str, resume: bool = False) -> str:
         """Return the command that computes some experiments as these were."""
-        return run_command(ids, self.settings(), resume=resume)
+        return run_command(ids, self.full_profile(), resume=resume)
 
 
 def run_command(ids: Sequence[str], profile: Profile, *, resume: bool = False) -> str:
@@ -51,34 +51,34 @@ def run_command(ids: Sequence[str], profile: Profile, *, resume: bool = False) -
     return shlex.join(words + ["--resume"] * resume)
 
 
-def read_description(folder: Path) -> Description:
+def read_metadata(folder: Path) -> LabMetadata:
     """Read `lab.json`; one that is missing or not understood is an InputError."""
-    path = folder / DESCRIPTION
+    path = folder / METADATA
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        description = Description(**{name: found[name] for name in Description.__dataclass_fields__ if name in found})
-        if not isinstance(description.experiments, list) or not all(isinstance(id, str) for id in found["experiments"]):
+        metadata = LabMetadata(**{name: found[name] for name in LabMetadata.__dataclass_fields__ if name in found})
+        if not isinstance(metadata.experiments, list) or not all(isinstance(id, str) for id in found["experiments"]):
             raise TypeError("experiments")
         for name, kind in (("seeds", int), ("data", str), ("profile", str), ("hardware", dict), ("versions", dict)):
-            if not isinstance(getattr(description, name), kind):
+            if not isinstance(getattr(metadata, name), kind):
                 raise TypeError(name)
     except FileNotFoundError:
         raise InputError(f"{path} is missing: give the folder of a lab run, made by `eitr lab run ... --out`") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise InputError(f"{path}: damaged, or not the description of a lab run; delete the folder") from error
-    return description
+        raise InputError(f"{path}: damaged, or not written by a lab run; delete the folder") from error
+    return metadata
 
 
-def write_description(folder: Path, description: Description) -> None:
+def write_metadata(folder: Path, metadata: LabMetadata) -> None:
     """Write `lab.json`."""
-    told = {name: getattr(description, name) for name in Description.__dataclass_fields__}
-    write_atomically(folder / DESCRIPTION, (json.dumps(told, indent=2) + "\n").encode())
+    told = {name: getattr(metadata, name) for name in LabMetadata.__dataclass_fields__}
+    write_atomically(folder / METADATA, (json.dumps(told, indent=2) + "\n").encode())
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class Timings:
     """How long the calls that filled a folder took, together, and each run."""
 
     total: float | None = None
@@ -90,18 +90,18 @@ class Times:
         return sum(self.runs[key] for key in keys) if keys and all(key in self.runs for key in keys) else None
 
 
-def read_times(folder: Path) -> Times:
+def read_timings(folder: Path) -> Timings:
     """Read the file of timings. It may be missing or damaged: no result depends on it."""
     try:
         calls = _calls(folder)
         total = sum(float(call["seconds"]) for call in calls)
         runs = {str(key): float(seconds) for call in calls for key, seconds in call["runs"].items()}
     except (ValueError, TypeError, KeyError, AttributeError):
-        return Times()
-    return Times(total, runs) if calls else Times()
+        return Timings()
+    return Timings(total, runs) if calls else Timings()
 
 
-def note_time(folder: Path, call: Mapping[str, Any]) -> None:
+def add_timing(folder: Path, call: Mapping[str, Any]) -> None:
     """Add a call to the file of timings."""
     try:
         calls = _calls(folder)

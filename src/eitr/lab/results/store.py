@@ -84,7 +84,7 @@ class Store:
         """Return where the result of a run goes."""
         return self.folder / FOLDER / f"{run.key}.npz"
 
-    def unfinished(self, run: Run) -> Path:
+    def checkpoint_path(self, run: Run) -> Path:
         """Return where a run under way is kept."""
         return self.folder / FOLDER / f"{run.key}.part.npz"
 
@@ -95,7 +95,7 @@ class Store:
     def save(self, run: Run, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the result of a finished run and forget its checkpoint."""
         write_npz(self.path(run), {"run": np.array(described(run)), **arrays})
-        self.unfinished(run).unlink(missing_ok=True)
+        self.checkpoint_path(run).unlink(missing_ok=True)
 
     def load(self, run: Run) -> Result:
         """Read the result of a run."""

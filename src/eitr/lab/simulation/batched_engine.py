@@ -24,9 +24,9 @@ from eitr.lab.results.store import Arrays, Computed
 from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.simulation.batches import Trainees, longer
 from eitr.lab.simulation.context import Context
-from eitr.lab.simulation.evaluation import Questions, questions
+from eitr.lab.simulation.evaluation import EvaluationRows, evaluation_rows
 from eitr.lab.simulation.population import Population, population
-from eitr.lab.simulation.recording import Record, checkpoint_of
+from eitr.lab.simulation.recording import RunRecorder, checkpoint_of
 from eitr.lab.simulation.row_table import RowTable, row_table
 from eitr.lab.simulation.torch_training import Crowd, padded_size, train
 from eitr.model.network import Network
@@ -46,11 +46,11 @@ ANSWER_BYTES = 1 << 30
 
 def run_all(runs: Sequence[FederatedRun], examples: Examples, network: Network, context: Context) -> Iterator[Computed]:
     """Compute federated runs on one data set; each is yielded when it is finished."""
-    kept = {run: checkpoint_of(context.kept(run), ENGINE) for run in runs}
+    kept = {run: checkpoint_of(context.load_checkpoint(run), ENGINE) for run in runs}
 
     def alike(run: FederatedRun) -> tuple[Any, ...]:
         found = kept[run]
-        done = 0 if found is None else Record.rounds_of(found)
+        done = 0 if found is None else RunRecorder.rounds_of(found)
         return (run.clients, run.rounds, done, repr(run.plan), run.steps, run.rule.name)
 
     for key, same in groupby(sorted(runs, key=alike), key=lambda run: alike(run)[:-1]):
@@ -108,9 +108,11 @@ class _Batch:
         self._honest = [torch.from_numpy(np.flatnonzero(~one.attacker)).to(self._device) for one in people]
         self._trusted = [self._judge(examples, one) for one in people]
         self._counts = torch.tensor(np.stack([one.counts for one in people]), dtype=torch.float64, device=self._device)
-        asked = [questions(table, one, run) for run, one in zip(runs, people, strict=True)]
-        self._records = [Record(run, one, own, network.size) for run, one, own in zip(runs, people, asked, strict=True)]
-        self._asked = _grouped(asked)
+        evaluations = [evaluation_rows(table, one, run) for run, one in zip(runs, people, strict=True)]
+        self._records = [
+            RunRecorder(run, one, own, network.size) for run, one, own in zip(runs, people, evaluations, strict=True)
+        ]
+        self._evaluations = _grouped(evaluations)
         self._models = torch.from_numpy(np.stack([network.initial(run.seed) for run in runs])).to(self._device)
         self._previous: Tensor | None = None
         self._groups, servers = self._rule_groups()
@@ -126,7 +128,7 @@ class _Batch:
         for number in range(self._records[0].rounds + 1, rounds + 1):
             usable = self._round(number)
             self._note(number, usable)
-            if number < rounds and self._context.due():
+            if number < rounds and self._context.checkpoint_due():
                 self._keep()
         return [record.arrays() for record in self._records]
 
@@ -244,8 +246,8 @@ class _Batch:
     def _note(self, number: int, usable: list[bool]) -> None:
         """Measure the new models and record the round."""
         measured: list[dict[str, Any]] = [{} for _ in self._runs]
-        for question, places in self._asked:
-            found = {name: value.cpu().numpy() for name, value in self._measure(question, places).items()}
+        for evaluation, places in self._evaluations:
+            found = {name: value.cpu().numpy() for name, value in self._measure(evaluation, places).items()}
             for row, place in enumerate(places):
                 measured[place] |= {name: value[row] for name, value in found.items()}
         for group, outcome in zip(self._groups, self._outcomes, strict=True):
@@ -258,10 +260,10 @@ class _Batch:
                 continue
             if fine:
                 record.add(values)
-                self._context.watch(run, number, run.rounds, float(values["accuracy"]))
+                self._context.on_progress(run, number, run.rounds, float(values["accuracy"]))
             else:
                 record.fail()
-                self._context.watch(run, run.rounds, run.rounds, np.nan)
+                self._context.on_progress(run, run.rounds, run.rounds, np.nan)
 
     def _judge(self, examples: Examples, people: Population) -> Judge | None:
         """Return who tells the loss of models on each class of the trusted pages."""
@@ -278,14 +280,14 @@ class _Batch:
 
         return losses
 
-    def _measure(self, question: Questions, places: list[int]) -> dict[str, Tensor]:
-        """Ask several models the same questions."""
-        rows = self._table[torch.from_numpy(question.rows).to(self._device)][:, : self._network.inputs]
+    def _measure(self, evaluation: EvaluationRows, places: list[int]) -> dict[str, Tensor]:
+        """Evaluate several models on the same rows."""
+        rows = self._table[torch.from_numpy(evaluation.rows).to(self._device)][:, : self._network.inputs]
         at_a_time = max(1, ANSWER_BYTES // (4 * len(rows) * max(self._network.layers[1:])))
         parts = []
         for start in range(0, len(places), at_a_time):
             vectors = self._models[torch.tensor(places[start : start + at_a_time], device=self._device)]
-            parts.append(question.measures(_logits(self._network, vectors, rows)))
+            parts.append(evaluation.metrics(_logits(self._network, vectors, rows)))
         return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
     def _keep(self) -> None:
@@ -297,7 +299,7 @@ class _Batch:
                     if self._previous is not None:
                         own[_PREVIOUS] = self._previous[place].cpu().numpy()
                     kept = record.checkpoint(self._models[place].cpu().numpy(), own, engine=ENGINE)
-                    self._context.keep(self._runs[place], kept)
+                    self._context.save_checkpoint(self._runs[place], kept)
 
     def _restore(self, kept: list[Arrays | None]) -> None:
         memories = []
@@ -320,12 +322,12 @@ def _dense(table: RowTable, device: torch.device) -> Tensor:
     return dense
 
 
-def _grouped(asked: list[Questions]) -> list[tuple[Questions, list[int]]]:
-    """Return the distinct sets of questions with the places of the runs that have them."""
-    found: dict[bytes, tuple[Questions, list[int]]] = {}
-    for place, question in enumerate(asked):
-        key = question.rows.tobytes() + repr(question.probes).encode()
-        found.setdefault(key, (question, []))[1].append(place)
+def _grouped(evaluations: list[EvaluationRows]) -> list[tuple[EvaluationRows, list[int]]]:
+    """Return the distinct sets of evaluation rows with the places of the runs that have them."""
+    found: dict[bytes, tuple[EvaluationRows, list[int]]] = {}
+    for place, evaluation in enumerate(evaluations):
+        key = evaluation.rows.tobytes() + repr(evaluation.probes).encode()
+        found.setdefault(key, (evaluation, []))[1].append(place)
     return list(found.values())
 
 

@@ -1,4 +1,4 @@
-"""What a run is computed with: the device, the data folder, a place for checkpoints, and somebody who watches."""
+"""What a run is computed with: the device, the data folder, the place of checkpoints, and a progress callback."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -15,43 +15,43 @@ from eitr.lab.runs.run import Run
 if TYPE_CHECKING:
     import torch
 
-Watch = Callable[[Run, int, int, float], None]
+ProgressCallback = Callable[[Run, int, int, float], None]
 """Called as a run goes on: the run, rounds done, rounds in all, and its current accuracy (NaN where it has none)."""
 
 
-def nobody(run: Run, done: int, rounds: int, accuracy: float) -> None:
-    """Watch nothing."""
+def no_progress(run: Run, done: int, rounds: int, accuracy: float) -> None:
+    """Ignore the progress of runs."""
 
 
 @dataclass(kw_only=True)
 class Context:
-    """The surroundings of a computation; nothing in here changes a result."""
+    """Everything a computation needs that does not change its result."""
 
     device: "torch.device"
     store: Store | None = None
-    """Where checkpoints go; without one nothing is kept."""
+    """Where checkpoints are written; None writes none."""
     data_dir: Path | None = None
-    """Where the files of pictures lie."""
-    watch: Watch = nobody
+    """The folder with the image files."""
+    on_progress: ProgressCallback = no_progress
     checkpoint_seconds: float = 30.0
-    """How much work a kill may cost."""
+    """Seconds of work that may be lost when the process is killed."""
     _last: float = field(default_factory=time.monotonic)
 
-    def due(self) -> bool:
-        """Say whether it is time for a checkpoint; saying so starts the time anew."""
+    def checkpoint_due(self) -> bool:
+        """Return whether a checkpoint is due; if so, restart the clock."""
         if self.store is None or time.monotonic() - self._last < self.checkpoint_seconds:
             return False
         self._last = time.monotonic()
         return True
 
-    def keep(self, run: Run, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Write a checkpoint of a run under way."""
+    def save_checkpoint(self, run: Run, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Write a checkpoint of an unfinished run."""
         if self.store is not None:
-            write_npz(self.store.unfinished(run), arrays)
+            write_npz(self.store.checkpoint_path(run), arrays)
             self._last = time.monotonic()  # however long writing takes, as much time is left for the work
 
-    def kept(self, run: Run) -> Arrays | None:
+    def load_checkpoint(self, run: Run) -> Arrays | None:
         """Return the last checkpoint of a run, if there is one."""
-        if self.store is None or not self.store.unfinished(run).is_file():
+        if self.store is None or not self.store.checkpoint_path(run).is_file():
             return None
-        return read_result(self.store.unfinished(run))
+        return read_result(self.store.checkpoint_path(run))

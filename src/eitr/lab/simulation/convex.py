@@ -134,7 +134,7 @@ def compute(run: ConvexRun, context: Context) -> Arrays:
         w = np.asarray(aggregate(w, updates).model, np.float64)
         series["distance"].append(float(np.linalg.norm(w - best)))
         series["from_median"].append(float(np.linalg.norm(w - median)))
-        context.watch(run, index + 1, run.rounds, float("nan"))
+        context.on_progress(run, index + 1, run.rounds, float("nan"))
     for name, values in series.items():
         missing = run.rounds + (name in ("distance", "exact")) - len(values)
         values += [math.inf if name == "distance" else math.nan] * missing

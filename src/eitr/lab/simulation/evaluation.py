@@ -1,4 +1,4 @@
-"""What a global model is measured by: accuracy, losses, and how well the attacks succeed."""
+"""The metrics of a global model: accuracy, losses, and how well the attacks succeed."""
 
 from dataclasses import dataclass
 
@@ -16,8 +16,8 @@ ASR = "asr."
 
 
 @dataclass(frozen=True)
-class Questions:
-    """The rows that a model is asked about, and what to make of its answers."""
+class EvaluationRows:
+    """The rows on which models are evaluated, and the metrics computed from their outputs."""
 
     rows: NDArray[np.int64]
     """Test pages, then the sample of training pages, then the pages of each probe."""
@@ -28,8 +28,8 @@ class Questions:
     """Name, first and last place among the rows, and target of each probe."""
     classes: int
 
-    def measures(self, logits: Tensor) -> dict[str, Tensor]:
-        """Return each measure of several models: `logits` (models, rows, classes); measures (models,) or by class."""
+    def metrics(self, logits: Tensor) -> dict[str, Tensor]:
+        """Return each metric of several models: `logits` (models, rows, classes); metrics (models,) or by class."""
         known = len(self.labels)
         truth = torch.from_numpy(self.labels).to(logits.device)
         guesses = logits.argmax(dim=-1)
@@ -48,8 +48,8 @@ class Questions:
         return found
 
 
-def questions(table: RowTable, people: Population, run: FederatedRun) -> Questions:
-    """Return what the models of a run are asked."""
+def evaluation_rows(table: RowTable, people: Population, run: FederatedRun) -> EvaluationRows:
+    """Return the rows on which the models of a run are evaluated."""
     examples = table.examples
     tests = np.flatnonzero(examples.test)
     known = np.concatenate([tests, people.sample])
@@ -61,4 +61,6 @@ def questions(table: RowTable, people: Population, run: FederatedRun) -> Questio
             rows.append(probe.rows)
             probes.append((name, place, place + len(probe.rows), probe.target))
             place += len(probe.rows)
-    return Questions(np.concatenate(rows), examples.labels[known], len(tests), tuple(probes), len(examples.classes))
+    return EvaluationRows(
+        np.concatenate(rows), examples.labels[known], len(tests), tuple(probes), len(examples.classes)
+    )

@@ -1,4 +1,4 @@
-"""Showing how a lab run goes on: bars where somebody watches, a line now and then elsewhere."""
+"""Show the progress of a lab run: bars on a terminal, a line every few seconds elsewhere."""
 
 import math
 import sys
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from eitr.lab.simulation.context import Watch, nobody
+from eitr.lab.simulation.context import ProgressCallback, no_progress
 
 if TYPE_CHECKING:
     from eitr.lab.runs.run import Run
@@ -18,7 +18,7 @@ LINE_SECONDS = 10.0
 
 
 class Tally:
-    """How far all runs together are. Runs that were finished before do not count."""
+    """The rounds and runs done by this call; runs that were finished before do not count."""
 
     def __init__(self, runs: int, rounds: int) -> None:
         self.runs, self.total = runs, rounds
@@ -36,7 +36,7 @@ class Tally:
         self.finished += done == rounds
 
     def line(self, run: "Run", accuracy: float) -> str:
-        """Return how things stand, in words."""
+        """Return the progress as one line of text."""
         passed = time.monotonic() - self._start
         left = passed / self.rounds * max(self.total - self.rounds, 0) if self.rounds else 0.0
         now = "" if math.isnan(accuracy) else f", accuracy {accuracy:.3f}"
@@ -57,10 +57,10 @@ def clock(seconds: float) -> str:
 
 
 @contextmanager
-def watching(tally: Tally, *, quiet: bool = False) -> Iterator[Watch]:
+def progress_shown(tally: Tally, *, quiet: bool = False) -> Iterator[ProgressCallback]:
     """Give a function that shows every round: bars on a terminal, lines elsewhere, nothing if `quiet`."""
     if quiet:
-        yield nobody
+        yield no_progress
         return
     if sys.stderr.isatty() and find_spec("rich") is not None:
         yield from _bars(tally)
@@ -68,7 +68,7 @@ def watching(tally: Tally, *, quiet: bool = False) -> Iterator[Watch]:
     yield _lines(tally)
 
 
-def _lines(tally: Tally) -> Watch:
+def _lines(tally: Tally) -> ProgressCallback:
     last = [0.0]
 
     def watch(run: "Run", done: int, rounds: int, accuracy: float) -> None:
@@ -80,7 +80,7 @@ def _lines(tally: Tally) -> Watch:
     return watch
 
 
-def _bars(tally: Tally) -> Iterator[Watch]:
+def _bars(tally: Tally) -> Iterator[ProgressCallback]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from eitr.lab.results.store import Arrays
 from eitr.lab.runs.federated import FederatedRun
-from eitr.lab.simulation.evaluation import ASR, Questions
+from eitr.lab.simulation.evaluation import ASR, EvaluationRows
 from eitr.lab.simulation.population import Population
 
 _MODEL = "state.model"
@@ -22,16 +22,16 @@ def checkpoint_of(kept: Arrays | None, engine: str) -> Arrays | None:
     return kept if kept is not None and str(kept.get(_ENGINE)) == engine else None
 
 
-class Record:
+class RunRecorder:
     """The growing arrays of one run. Rounds that were never reached, because training diverged, are NaN."""
 
-    def __init__(self, run: FederatedRun, people: Population, asked: Questions, parameters: int) -> None:
+    def __init__(self, run: FederatedRun, people: Population, evaluation: EvaluationRows, parameters: int) -> None:
         self.rounds = 0
         self.failed = 0
         # All of them from the start: a run that diverges in its first round has them too, as NaN.
         self._series = {
             name: np.full((run.rounds, *shape), np.nan, np.float32 if shape else np.float64)
-            for name, shape in _shapes(run, asked).items()
+            for name, shape in _shapes(run, evaluation).items()
         }
         self._facts: Arrays = {
             "attacker": people.attacker,
@@ -75,15 +75,15 @@ class Record:
         return kept[_MODEL], memory
 
 
-def _shapes(run: FederatedRun, asked: Questions) -> dict[str, tuple[int, ...]]:
+def _shapes(run: FederatedRun, evaluation: EvaluationRows) -> dict[str, tuple[int, ...]]:
     """Return what is recorded of a round, by name, with its shape."""
     shapes: dict[str, tuple[int, ...]] = {
         "accuracy": (),
         "loss": (),
         "train_loss": (),
-        "class_accuracy": (asked.classes,),
+        "class_accuracy": (evaluation.classes,),
     }
-    shapes |= {ASR + name: () for name, *_ in asked.probes}
+    shapes |= {ASR + name: () for name, *_ in evaluation.probes}
     shapes["weights"] = (run.clients,)
     if run.rule.has_reputation:
         shapes |= {"reputation": (run.clients,), "negative": (run.clients,)}

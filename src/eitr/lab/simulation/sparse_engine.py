@@ -21,9 +21,9 @@ from eitr.lab.results.store import Arrays, Computed
 from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.simulation.batches import RoundBatches, Trainees
 from eitr.lab.simulation.context import Context
-from eitr.lab.simulation.evaluation import Questions, questions
+from eitr.lab.simulation.evaluation import EvaluationRows, evaluation_rows
 from eitr.lab.simulation.population import population
-from eitr.lab.simulation.recording import Record, checkpoint_of
+from eitr.lab.simulation.recording import RunRecorder, checkpoint_of
 from eitr.lab.simulation.row_table import RowTable, row_table
 from eitr.model import kernels
 from eitr.model.network import Network, Vector
@@ -33,7 +33,7 @@ from eitr.robust.threads import thread_count
 
 ENGINE = "sparse"
 
-_QUESTIONS_AT_A_TIME = 4096
+_ROWS_AT_A_TIME = 4096
 _ROUNDS = "client_rounds"
 _PREVIOUS = "previous"
 """What a checkpoint keeps besides the memory of the rule: in how many rounds each client took part, the last model."""
@@ -73,17 +73,17 @@ class _Simulation:
         people = population(table.examples, run)
         labels = torch.from_numpy(table.examples.labels)
         self._trainees = Trainees(people, labels, run, table.twins(run.attack))
-        self._questions: Questions = questions(table, people, run)
+        self._evaluation: EvaluationRows = evaluation_rows(table, people, run)
         self._people = people
         self._attackers, self._honest = np.flatnonzero(people.attacker), np.flatnonzero(~people.attacker)
         self._trusted = ValidationPages(network, table.examples.rows.take(people.root), labels.numpy()[people.root])
         self._counts = people.counts.astype(np.float64)
         self._ids = [f"{client:06d}" for client in range(run.clients)]
-        self._record = Record(run, people, self._questions, network.size)
+        self._record = RunRecorder(run, people, self._evaluation, network.size)
         self._model = network.initial(run.seed)
         self._previous: Vector | None = None
         self._state: RuleState = run.rule.init()
-        kept = checkpoint_of(context.kept(run), ENGINE)
+        kept = checkpoint_of(context.load_checkpoint(run), ENGINE)
         if kept is not None:
             self._model, memory = self._record.restore(kept)
             self._previous = memory.pop(_PREVIOUS)
@@ -96,15 +96,15 @@ class _Simulation:
             result = self._round(record.rounds + 1)
             if result is None:
                 record.fail()
-                self._context.watch(run, run.rounds, run.rounds, np.nan)
+                self._context.on_progress(run, run.rounds, run.rounds, np.nan)
                 break
             self._previous, self._model = self._model, np.asarray(result.model, np.float32)
             measures = self._measure()
             record.add({**measures, **_by_client(result, run.clients)})
-            self._context.watch(run, record.rounds, run.rounds, float(measures["accuracy"]))
-            if record.rounds < run.rounds and self._context.due():
+            self._context.on_progress(run, record.rounds, run.rounds, float(measures["accuracy"]))
+            if record.rounds < run.rounds and self._context.checkpoint_due():
                 memory = {**self._state.memory, _ROUNDS: self._state.rounds, _PREVIOUS: self._previous}
-                self._context.keep(run, record.checkpoint(self._model, memory, engine=ENGINE))
+                self._context.save_checkpoint(run, record.checkpoint(self._model, memory, engine=ENGINE))
         return record.arrays()
 
     def _round(self, number: int) -> Result | None:
@@ -185,11 +185,11 @@ class _Simulation:
         return updates[:clients], updates[clients]
 
     def _measure(self) -> dict[str, NDArray[np.float64]]:
-        """Ask the global model all questions, in blocks on the threads."""
-        asked = self._questions.rows
-        blocks = [asked[start : start + _QUESTIONS_AT_A_TIME] for start in range(0, len(asked), _QUESTIONS_AT_A_TIME)]
+        """Evaluate the global model, in blocks of rows on the threads."""
+        asked = self._evaluation.rows
+        blocks = [asked[start : start + _ROWS_AT_A_TIME] for start in range(0, len(asked), _ROWS_AT_A_TIME)]
         answers = list(self._pool.map(self._logits, blocks))
-        found = self._questions.measures(torch.from_numpy(np.concatenate(answers))[None])
+        found = self._evaluation.metrics(torch.from_numpy(np.concatenate(answers))[None])
         return {name: value[0].numpy() for name, value in found.items()}
 
     def _logits(self, asked: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -45,7 +45,7 @@ def compute(run: SyntheticRun, context: Context) -> Arrays:
         step = aggregate(base, updates)
         base = step.model
         record["reputation"][index], record["negative"][index] = step.reputation, step.negative
-        context.watch(run, index + 1, run.rounds, float("nan"))
+        context.on_progress(run, index + 1, run.rounds, float("nan"))
     return record
 
 

@@ -5,7 +5,15 @@ import torch
 from eitr.datasets.cifar10 import CLASSES
 from eitr.errors import InputError
 from eitr.lab.runs.image import Flip, PixelBackdoor
-from eitr.lab.simulation.images.batches import DEVIATION, MEAN, Darkroom, Field, draw_batches, poisoned, steps_for
+from eitr.lab.simulation.images.batches import (
+    DEVIATION,
+    MEAN,
+    Field,
+    ImagePreparation,
+    draw_batches,
+    poisoned,
+    steps_for,
+)
 
 CAT, DOG, BIRD = (CLASSES.index(name) for name in ("cat", "dog", "bird"))
 LABELS = np.arange(100) % 10
@@ -71,7 +79,7 @@ def test_the_trigger_survives_every_move_and_sits_at_its_twelve_pixels():
         for column in (0, 1, 2, 4, 5, 6):
             white[row, column] = True
     for step in range(batches.shape[1]):
-        seen = in_bytes(Darkroom(stored).develop(torch.from_numpy(batches[:, step]))).numpy()
+        seen = in_bytes(ImagePreparation(stored).augmented(torch.from_numpy(batches[:, step]))).numpy()
         for place, triggered in enumerate(batches[Field.TRIGGER, step]):
             expected = white if triggered else np.zeros_like(white)
             assert np.array_equal((seen[place] == 255).all(axis=0), expected)
@@ -80,7 +88,7 @@ def test_the_trigger_survives_every_move_and_sits_at_its_twelve_pixels():
 def test_a_picture_is_moved_and_mirrored_as_drawn():
     stored = torch.from_numpy(np.random.default_rng(1).integers(0, 256, (100, 32, 32, 3), np.uint8))
     batch = batches_of(np.arange(100))[:, 0]
-    seen = in_bytes(Darkroom(stored).develop(torch.from_numpy(batch))).numpy()
+    seen = in_bytes(ImagePreparation(stored).augmented(torch.from_numpy(batch))).numpy()
     larger = np.pad(stored.numpy(), ((0, 0), (4, 4), (4, 4), (0, 0)), mode="reflect")
     for place, (picture, _, _, down, right, mirror) in enumerate(batch.T):
         crop = larger[picture, down : down + 32, right : right + 32]
@@ -89,8 +97,8 @@ def test_a_picture_is_moved_and_mirrored_as_drawn():
 
 def test_test_pictures_are_shown_as_they_are():
     stored = torch.from_numpy(np.random.default_rng(1).integers(0, 200, (5, 32, 32, 3), np.uint8))
-    darkroom = Darkroom(stored)
-    plain, triggered = (in_bytes(darkroom.plain(torch.arange(5), triggered=mark)) for mark in (False, True))
+    preparation = ImagePreparation(stored)
+    plain, triggered = (in_bytes(preparation.plain(torch.arange(5), triggered=mark)) for mark in (False, True))
     assert torch.equal(plain, stored.permute(0, 3, 1, 2))
     assert ((triggered != plain).any(dim=1).sum(dim=(1, 2)) == 12).all()
 

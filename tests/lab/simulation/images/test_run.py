@@ -26,7 +26,7 @@ def assert_same(first, second):
 def test_every_rule_runs_and_is_recorded(rule, context):
     run = tiny(rule, PixelBackdoor(), 1, rounds=2)
     seen = []
-    context.watch = lambda *news: seen.append(news)
+    context.on_progress = lambda *news: seen.append(news)
     arrays = compute(run, context)
     assert arrays["accuracy"].shape == (2,)
     assert arrays["class_accuracy"].shape == (2, 10)
@@ -69,11 +69,11 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(rule, context, tmp_path
         if done == 3:
             raise KeyboardInterrupt
 
-    context.watch = kill
+    context.on_progress = kill
     with pytest.raises(KeyboardInterrupt):
         compute(run, context)
     seen = []
-    context.watch = lambda run, done, rounds, accuracy: seen.append(done)
+    context.on_progress = lambda run, done, rounds, accuracy: seen.append(done)
     assert_same(compute(run, context), whole)
     assert seen == [3]
 
@@ -87,7 +87,7 @@ def test_one_client_is_a_federation(context):
 def test_a_diverged_run_ends_in_nan_and_says_when(context):
     run = tiny()
     seen = []
-    context.watch = lambda run, done, rounds, accuracy: seen.append((done, accuracy))
+    context.on_progress = lambda run, done, rounds, accuracy: seen.append((done, accuracy))
     arrays = compute(replace(run, training=replace(run.training, learning_rate=1e30)), context)
     assert arrays["failed"] == 1
     assert np.isnan(arrays["accuracy"]).all()

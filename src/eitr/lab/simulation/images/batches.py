@@ -89,7 +89,7 @@ def poisoned(batches: Batches, attack: ImageAttack, classes: tuple[str, ...]) ->
     return batches
 
 
-class Darkroom:
+class ImagePreparation:
     """Makes pictures for the network out of stored ones, on the device, in a handful of operations."""
 
     def __init__(self, pixels: Tensor) -> None:
@@ -101,7 +101,7 @@ class Darkroom:
         self._mean = 255 * torch.tensor(MEAN, device=device)
         self._scale = 1 / (255 * torch.tensor(DEVIATION, device=device))
 
-    def develop(self, batch: Tensor) -> Tensor:
+    def augmented(self, batch: Tensor) -> Tensor:
         """Return the pictures (batch, 3, 32, 32) of one batch (fields, batch): moved, mirrored, then triggered.
 
         The trigger comes last, where the attacker's own camera would put it: a crop must not cut it off.

@@ -12,7 +12,7 @@ from eitr.datasets.cifar10 import load_images, subset
 from eitr.datasets.partition import dirichlet_partition
 from eitr.errors import InputError
 from eitr.lab.runs.image import ImageRun
-from eitr.lab.simulation.images.batches import Batches, Darkroom, draw_batches, poisoned, steps_for
+from eitr.lab.simulation.images.batches import Batches, ImagePreparation, draw_batches, poisoned, steps_for
 from eitr.lab.simulation.population import ROOT_SHARE, Stream
 from eitr.model.random import key_of, permutation
 
@@ -21,7 +21,7 @@ from eitr.model.random import key_of, permutation
 class Pictures:
     """The pictures in use, on the device; equal only to themselves, so that caches can go by them."""
 
-    darkroom: Darkroom
+    preparation: ImagePreparation
     labels: NDArray[np.int64]
     test: NDArray[np.int64]
     """The numbers of the test pictures."""
@@ -35,7 +35,11 @@ def pictures_of(data_dir: Path | None, train: int, test: int, device: torch.devi
     chosen = subset(load_images(data_dir), train=train, test=test, seed=0)
     pixels = torch.from_numpy(np.ascontiguousarray(chosen.pixels.transpose(0, 2, 3, 1))).to(device)
     return Pictures(
-        Darkroom(pixels), chosen.labels, np.flatnonzero(chosen.test), np.flatnonzero(~chosen.test), chosen.classes
+        ImagePreparation(pixels),
+        chosen.labels,
+        np.flatnonzero(chosen.test),
+        np.flatnonzero(~chosen.test),
+        chosen.classes,
     )
 
 

@@ -16,7 +16,7 @@ from eitr.lab.runs.image import ImageRun, Training
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.images.federation import Federation, Pictures, federation
 from eitr.lab.simulation.images.resnet import initial_vector
-from eitr.lab.simulation.images.scoring import Examiner, Score
+from eitr.lab.simulation.images.scoring import Evaluator, Score
 from eitr.lab.simulation.images.training import Trainer
 
 ROOM = 1024
@@ -35,26 +35,26 @@ def compute(run: ImageRun, context: Context) -> Arrays:
     there: `failed` is that round, counted from 1, or 0, and its values from that round on are NaN.
     """
     people = federation(run, context.data_dir, context.device)
-    course = Course(run, people, context.device)
-    checkpoint = context.kept(run)
+    simulation = ImageSimulation(run, people, context.device)
+    checkpoint = context.load_checkpoint(run)
     if checkpoint is not None:
-        course.restore(checkpoint)
-    while course.done < run.rounds and not course.failed:
-        course.advance()
-        context.watch(run, course.done, run.rounds, course.accuracy)
-        if course.done < run.rounds and context.due() and course.size <= MOST_KEPT:
-            context.keep(run, course.kept())
-    return course.result()
+        simulation.restore(checkpoint)
+    while simulation.done < run.rounds and not simulation.failed:
+        simulation.advance()
+        context.on_progress(run, simulation.done, run.rounds, simulation.accuracy)
+        if simulation.done < run.rounds and context.checkpoint_due() and simulation.size <= MOST_KEPT:
+            context.save_checkpoint(run, simulation.kept())
+    return simulation.result()
 
 
-class Course:
+class ImageSimulation:
     """A run on its way: the global model, what the rule remembers, and what was recorded."""
 
     def __init__(self, run: ImageRun, people: Federation, device: torch.device) -> None:
         pictures, width = people.pictures, run.training.width
         self._run, self._people = run, people
         self._trainer = _trainer(pictures, run.training, _room(people))
-        self._examiner = Examiner(pictures.darkroom, pictures.test, pictures.labels, pictures.classes, width)
+        self._examiner = Evaluator(pictures.preparation, pictures.test, pictures.labels, pictures.classes, width)
         self._model = initial_vector(width, len(pictures.classes), run.seed).to(device)
         self._rule: BatchedRule = batched([run.rule], run.clients, self._model.numel(), device)
         self._counts = torch.from_numpy(people.counts).to(device, torch.float64)
@@ -140,4 +140,4 @@ def _room(people: Federation) -> int:
 @lru_cache(maxsize=1)
 def _trainer(pictures: Pictures, training: Training, room: int) -> Trainer:
     """Return a trainer, the last one if it fits: its step is captured once for all runs."""
-    return Trainer(training, len(pictures.classes), pictures.darkroom, room)
+    return Trainer(training, len(pictures.classes), pictures.preparation, room)

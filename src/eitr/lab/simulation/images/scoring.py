@@ -9,7 +9,7 @@ from torch import Tensor
 
 from eitr.errors import InputError
 from eitr.lab.runs.image import Flip, PixelBackdoor
-from eitr.lab.simulation.images.batches import Darkroom
+from eitr.lab.simulation.images.batches import ImagePreparation
 from eitr.lab.simulation.images.poison import class_number
 from eitr.lab.simulation.images.resnet import ResNet18, load_vector
 from eitr.lab.simulation.images.training import arithmetic
@@ -28,12 +28,12 @@ class Score(NamedTuple):
     """By attack: the share of its test pictures that are given its target."""
 
 
-class Examiner:
+class Evaluator:
     """Measures models; on CPU in float32, on a GPU with the arithmetic of training."""
 
     def __init__(
         self,
-        darkroom: Darkroom,
+        preparation: ImagePreparation,
         test: NDArray[np.int64],
         labels: NDArray[np.int64],
         classes: tuple[str, ...],
@@ -42,8 +42,8 @@ class Examiner:
         """Take the numbers of the test pictures and the labels of all pictures."""
         if len(test) == 0:
             raise InputError("there are no test pictures")
-        device = darkroom.pixels.device
-        self._darkroom, self._classes = darkroom, classes
+        device = preparation.pixels.device
+        self._preparation, self._classes = preparation, classes
         self._model = ResNet18(width, len(classes), device).eval()
         self._test = torch.from_numpy(test).to(device)
         self._labels = torch.from_numpy(labels[test]).to(device)
@@ -71,5 +71,5 @@ class Examiner:
     def _called(self, pictures: Tensor, *, triggered: bool = False) -> Tensor:
         """Return the class that the model gives each picture."""
         with arithmetic(pictures.device):
-            shown = (self._darkroom.plain(some, triggered=triggered) for some in torch.split(pictures, AT_ONCE))
+            shown = (self._preparation.plain(some, triggered=triggered) for some in torch.split(pictures, AT_ONCE))
             return torch.cat([self._model(some).argmax(1) for some in shown])

@@ -24,7 +24,7 @@ from torch.nn import functional
 
 from eitr.errors import InputError
 from eitr.lab.runs.image import Training
-from eitr.lab.simulation.images.batches import Batches, Darkroom, Field
+from eitr.lab.simulation.images.batches import Batches, Field, ImagePreparation
 from eitr.lab.simulation.images.resnet import ResNet18, load_vector
 
 GRAPHS = "EITR_CUDA_GRAPHS"
@@ -40,9 +40,9 @@ _WARM_UP = 3
 class Lane:
     """One client at a time: a network, its momentum, and the next batch, all at fixed addresses."""
 
-    def __init__(self, settings: Training, classes: int, darkroom: Darkroom, plan: Tensor) -> None:
+    def __init__(self, settings: Training, classes: int, preparation: ImagePreparation, plan: Tensor) -> None:
         device = plan.device
-        self._settings, self._darkroom, self._plan = settings, darkroom, plan
+        self._settings, self._preparation, self._plan = settings, preparation, plan
         self.model = ResNet18(settings.width, classes, device).train()
         self._velocity = torch.zeros_like(self.model.weights)
         self._next = torch.zeros(1, dtype=torch.int64, device=device)
@@ -95,7 +95,7 @@ class Lane:
         """v <- momentum v + gradient; w <- w - rate v."""
         batch = self._plan.index_select(1, self._next)[:, 0]
         with arithmetic(batch.device):
-            scores = self.model(self._darkroom.develop(batch))
+            scores = self.model(self._preparation.augmented(batch))
         loss = functional.cross_entropy(scores.float(), batch[Field.LABEL])
         gradients = torch.autograd.grad(loss, list(self.model.parameters()))
         with torch.no_grad():
@@ -109,13 +109,13 @@ class Lane:
 class Trainer:
     """Trains the clients of a round, each from the same model."""
 
-    def __init__(self, settings: Training, classes: int, darkroom: Darkroom, capacity: int) -> None:
+    def __init__(self, settings: Training, classes: int, preparation: ImagePreparation, capacity: int) -> None:
         """Make room for rounds of up to `capacity` steps in all."""
-        device = darkroom.pixels.device
+        device = preparation.pixels.device
         self._plan = torch.zeros((len(Field), capacity, settings.batch), dtype=torch.int64, device=device)
         on_gpu = device.type == "cuda"
         lanes = lanes_wanted() if on_gpu else 1
-        self._lanes = [Lane(settings, classes, darkroom, self._plan) for _ in range(lanes)]
+        self._lanes = [Lane(settings, classes, preparation, self._plan) for _ in range(lanes)]
         self.parameters = self._lanes[0].model.vector.numel()
         if on_gpu and os.environ.get(GRAPHS, "1") != "0":
             self._capture()
