@@ -18,12 +18,13 @@ from benchmarks.threads import limit_threads
 from eitr.aggregation import make_rule
 from eitr.datasets.interface import Examples
 from eitr.datasets.registry import load
-from eitr.lab import sparse_engine
-from eitr.lab.batches import Trainees
-from eitr.lab.compute import HIDDEN
-from eitr.lab.context import Context
-from eitr.lab.population import population
-from eitr.lab.runs import FederatedRun, Run
+from eitr.lab.runs.federated import FederatedRun
+from eitr.lab.runs.run import Run
+from eitr.lab.simulation import sparse_engine
+from eitr.lab.simulation.batches import Trainees
+from eitr.lab.simulation.compute import HIDDEN
+from eitr.lab.simulation.context import Context
+from eitr.lab.simulation.population import population
 from eitr.model.network import Network
 from eitr.model.plan import TrainingPlan
 

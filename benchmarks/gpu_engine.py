@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from eitr.lab.torch_training import Crowd, padded_size, train
+from eitr.lab.simulation.torch_training import Crowd, padded_size, train
 from eitr.model.network import Network
 from eitr.model.plan import TrainingPlan
 from eitr.model.random import key_of

@@ -11,9 +11,9 @@ import time
 import torch
 
 from eitr.datasets.registry import load
-from eitr.lab.context import Context
-from eitr.lab.runs import FederatedRun, paper_rule
-from eitr.lab.sparse_engine import run_all
+from eitr.lab.runs.federated import FederatedRun, paper_rule
+from eitr.lab.simulation.context import Context
+from eitr.lab.simulation.sparse_engine import run_all
 from eitr.model.network import Network
 
 PAGES, CLIENTS, ROUNDS = 442_190, 200, 3

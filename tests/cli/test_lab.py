@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
 
 from eitr import cli
-from eitr.lab.description import Description
 from eitr.lab.experiments.registry import EXPERIMENTS
+from eitr.lab.results.metadata import LabMetadata
 from tests.lab.small import small_data, small_profile
 
 EITR = Path(sys.executable).with_name("eitr")
@@ -102,7 +102,7 @@ def test_a_command_of_a_report_is_one_that_this_command_line_takes(monkeypatch):
         "eitr.lab.laboratory.run_experiments", lambda ids, **more: asked.update(more, ids=ids) or exit(0)
     )
 
-    shown = Description(experiments=["weights"], profile="quick", data="builtin", seeds=3)
+    shown = LabMetadata(experiments=["weights"], profile="quick", data="builtin", seeds=3)
     words = shown.command_for("weights", "hyper", resume=True).split()
     assert words[0] == "eitr"
     assert invoke(*words[1:]).exit_code == 0
@@ -122,10 +122,9 @@ def test_a_report_of_an_empty_folder_is_one_line(tmp_path, capsys, monkeypatch):
     assert len(said.splitlines()) == 1
 
 
-@pytest.mark.parametrize("arguments", [["run", "weights"], ["list"], ["report", "."]])
-def test_without_torch_the_lab_says_what_to_install(arguments, capsys, monkeypatch):
+def test_without_torch_running_says_what_to_install(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    status, said = complaint(capsys, monkeypatch, "lab", *arguments)
+    status, said = complaint(capsys, monkeypatch, "lab", "run", "weights")
     assert status == 2
     assert said == "error: the lab computes with torch, which is not installed: pip install 'eitr[lab]'\n"
 

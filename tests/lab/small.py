@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from eitr.datasets import load, save_examples
-from eitr.lab.profile import PROFILES
+from eitr.lab.runs.profile import PROFILES
 from eitr.model.plan import TrainingPlan
 
 PLAN = TrainingPlan(epochs=1, max_batches=2, batch_size=16, learning_rate=0.1)

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 ABSENT = ("lxml", "matplotlib", "numba", "PIL", "pyarrow", "rich", "safetensors", "scipy", "typer")
 SMALL = """
 from dataclasses import replace
-from eitr.lab.profile import PROFILES
+from eitr.lab.runs.profile import PROFILES
 from tests.lab.small import PLAN
 PROFILES["quick"] = replace(PROFILES["quick"], rounds=2, plan=PLAN)
 """

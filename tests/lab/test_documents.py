@@ -11,10 +11,10 @@ pytest.importorskip("torch", reason="the lab computes with torch; install eitr[l
 from eitr.attacks.interface import Attack, Scene
 from eitr.attacks.registry import ATTACKS
 from eitr.datasets import SOURCES, load
-from eitr.lab import compute
 from eitr.lab.experiments.registry import EXPERIMENTS
-from eitr.lab.profile import PROFILES
-from eitr.lab.tidy import PARAMETERS
+from eitr.lab.results.long_table import PARAMETERS
+from eitr.lab.runs.profile import PROFILES
+from eitr.lab.simulation import compute
 from eitr.settings import settings_of
 from tests.lab.small import small_profile
 
@@ -85,20 +85,20 @@ def test_the_example_of_a_data_set_is_one(tmp_path):
 
 
 def test_the_example_of_an_experiment_is_one():
-    from tests.lab.experiments.made_up import made_up_all
+    from tests.lab.experiments.generated_results import generated_results
 
     names = {}
     exec(
-        "from collections.abc import Sequence\nfrom eitr.lab.drawing import styled\n"
-        "from eitr.lab.experiments.interface import Experiment, Table, Verdict\n"
-        "from eitr.lab.experiments.measures import final\n"
-        "from eitr.lab.experiments.scenario import FLIP, federations\nfrom eitr.lab.profile import Profile\n"
-        "from eitr.lab.results import Results\nfrom eitr.lab.runs import Run\n"
+        "from collections.abc import Sequence\nfrom eitr.lab.plotting import styled\n"
+        "from eitr.lab.experiments.interface import Experiment, Table, ClaimVerdict\n"
+        "from eitr.lab.experiments.seed_statistics import final\n"
+        "from eitr.lab.experiments.scenario import FLIP, federations\nfrom eitr.lab.runs.profile import Profile\n"
+        "from eitr.lab.results.store import Results\nfrom eitr.lab.runs.federated import Run\n"
         + python_in(CONTRIBUTING, "Add an experiment"),
         names,
     )
     made = names["TwoRules"]()
-    results = made_up_all(made, PROFILES["quick"])
+    results = generated_results(made, PROFILES["quick"])
     assert [row[0] for row in made.table(results).rows] == ["reputation", "fedavg"]
     assert made.verdicts(results)[0].holds
 

@@ -10,7 +10,7 @@ from eitr.datasets import Examples, load, save_examples  # noqa: E402
 from eitr.errors import InputError  # noqa: E402
 from eitr.lab import laboratory, open_lab, run_experiments  # noqa: E402
 from eitr.lab.experiments.registry import experiment  # noqa: E402
-from eitr.lab.profile import make_profile  # noqa: E402
+from eitr.lab.runs.profile import make_profile  # noqa: E402
 from tests.lab.small import small_data, small_profile  # noqa: E402
 
 

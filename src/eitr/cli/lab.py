@@ -10,7 +10,6 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from eitr.cli.extras import needs_extra
-from eitr.lab import need_torch
 
 lab = typer.Typer(
     name="lab",
@@ -18,11 +17,6 @@ lab = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-
-
-@lab.callback()
-def _check() -> None:
-    need_torch()
 
 
 @lab.command("list")
@@ -34,7 +28,7 @@ def list_experiments(
     Example: `eitr lab list --json`
     """
     from eitr.lab.experiments.registry import EXPERIMENTS
-    from eitr.lab.profile import PROFILES
+    from eitr.lab.runs.profile import PROFILES
 
     rows = [
         {

@@ -23,13 +23,8 @@ def __getattr__(name: str) -> Any:
     # Imported when asked for: torch takes seconds.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    need_torch()
+    if find_spec("torch") is None:
+        raise InputError("the lab computes with torch, which is not installed: pip install 'eitr[lab]'")
     from eitr.lab import laboratory
 
     return getattr(laboratory, name)
-
-
-def need_torch() -> None:
-    """Say what to install where torch is missing."""
-    if find_spec("torch") is None:
-        raise InputError("the lab computes with torch, which is not installed: pip install 'eitr[lab]'")

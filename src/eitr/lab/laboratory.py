@@ -19,22 +19,22 @@ import torch
 
 from eitr import __version__
 from eitr.errors import InputError
-from eitr.lab.compute import compute, examples_for, pick_device
-from eitr.lab.context import Context
-from eitr.lab.description import (
-    DESCRIPTION,
-    Description,
-    note_time,
-    read_description,
-    run_command,
-    write_description,
-)
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.registry import experiment
-from eitr.lab.profile import Profile, make_profile
-from eitr.lab.progress import Tally, watching
-from eitr.lab.results import Results, Store
-from eitr.lab.runs import Run
+from eitr.lab.results.metadata import (
+    METADATA,
+    LabMetadata,
+    add_timing,
+    read_metadata,
+    run_command,
+    write_metadata,
+)
+from eitr.lab.results.store import Results, Store
+from eitr.lab.runs.profile import Profile, make_profile
+from eitr.lab.runs.run import Run
+from eitr.lab.simulation.compute import compute, examples_for, pick_device
+from eitr.lab.simulation.context import Context
+from eitr.lab.simulation.progress import Tally, progress_shown
 from eitr.robust.threads import thread_count
 
 if TYPE_CHECKING:
@@ -60,14 +60,14 @@ class Lab:
         """Return the numbers behind an experiment's figure."""
         return experiment(id).table(self.results(id))
 
-    def verdicts(self, id: str) -> list[Verdict]:
+    def verdicts(self, id: str) -> list[ClaimVerdict]:
         """Judge the paper's claims about an experiment."""
         return experiment(id).verdicts(self.results(id))
 
 
 def open_lab(folder: str | Path) -> Lab:
     """Open the folder of an earlier run."""
-    return Lab(Path(folder), read_description(Path(folder)).settings())
+    return Lab(Path(folder), read_metadata(Path(folder)).full_profile())
 
 
 def run_experiments(
@@ -106,12 +106,12 @@ def run_experiments(
     start, seconds = time.perf_counter(), dict[str, float]()
     tally = Tally(len(open_runs), sum(getattr(run, "rounds", 1) for run in open_runs))
     try:
-        with watching(tally, quiet=quiet) as watch:
+        with progress_shown(tally, quiet=quiet) as callback:
             context = Context(
                 device=where,
                 store=store,
                 data_dir=files,
-                watch=watch,
+                on_progress=callback,
                 checkpoint_seconds=checkpoint_seconds,
             )
             for done in compute(open_runs, context, examples):
@@ -120,7 +120,7 @@ def run_experiments(
     finally:
         total = round(time.perf_counter() - start, 2)
         call = {"experiments": list(ids), "data": settings.data, "device": where.type, "seconds": total}
-        note_time(folder, {**call, "runs": seconds})
+        add_timing(folder, {**call, "runs": seconds})
     lab = Lab(folder, settings)
     _write_table(lab)
     return lab
@@ -132,7 +132,7 @@ def distinct_runs(experiments: Sequence[Experiment], profile: Profile) -> list[R
     return list(found.values())
 
 
-def _held(folder: Path, profile: Profile, resume: bool) -> Description | None:
+def _held(folder: Path, profile: Profile, resume: bool) -> LabMetadata | None:
     """Return what a folder that is there says about itself; refuse one that holds something else."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is not a folder: choose another --out")
@@ -140,28 +140,28 @@ def _held(folder: Path, profile: Profile, resume: bool) -> Description | None:
         return None
     if not resume:
         raise InputError(f"{folder} is not empty: --resume goes on with what it holds, or choose another --out")
-    if not (folder / DESCRIPTION).exists():
+    if not (folder / METADATA).exists():
         if any(entry.name != "runs" for entry in folder.iterdir()):
             raise InputError(f"{folder} holds something else than results: choose another --out")
         return None
-    before = read_description(folder)
-    if before.settings() != profile:
+    before = read_metadata(folder)
+    if before.full_profile() != profile:
         held = f"profile {before.profile}, data {before.data}, seeds {before.seeds}"
         raise InputError(f"{folder} holds results of other settings ({held}): choose another --out")
     return before
 
 
 def _claim(
-    folder: Path, ids: Sequence[str], profile: Profile, device: torch.device, before: Description | None
+    folder: Path, ids: Sequence[str], profile: Profile, device: torch.device, before: LabMetadata | None
 ) -> None:
-    """Write the folder's description; experiments of earlier calls stay in it."""
+    """Write `lab.json`; the experiments of earlier calls stay in it."""
     experiments = list(dict.fromkeys([*(before.experiments if before else ()), *ids]))
     started = before.started if before else datetime.now(UTC).isoformat(timespec="seconds")
     try:
         (folder / "runs").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write {folder}: {error.strerror or error}") from error
-    description = Description(
+    metadata = LabMetadata(
         experiments=experiments,
         profile=profile.name,
         data=profile.data,
@@ -177,7 +177,7 @@ def _claim(
         },
         started=started,
     )
-    write_description(folder, description)
+    write_metadata(folder, metadata)
 
 
 def hardware(device: torch.device) -> dict[str, Any]:
@@ -194,9 +194,9 @@ def _write_table(lab: Lab) -> None:
         import pyarrow  # noqa: F401
     except ImportError:
         return
-    from eitr.lab.tidy import write_table
+    from eitr.lab.results.long_table import write_long_table
 
-    ids = read_description(lab.folder).experiments
+    ids = read_metadata(lab.folder).experiments
     runs = distinct_runs([experiment(id) for id in ids], lab.profile)
     store = Store(lab.folder)
-    write_table(lab.folder / "rounds.parquet", (store.load(run) for run in runs if store.has(run)))
+    write_long_table(lab.folder / "rounds.parquet", (store.load(run) for run in runs if store.has(run)))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from eitr.lab.results import Result, Results
+from eitr.lab.results.store import Result, Results
 from eitr.taxonomy import NAMES
 
 CLEAN = 0.88

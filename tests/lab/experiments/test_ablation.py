@@ -5,10 +5,10 @@ import pytest
 pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
 
 from eitr.aggregation.fused.rule import DETECTORS
-from eitr.lab.drawing import figure_svg
 from eitr.lab.experiments.registry import experiment
-from eitr.lab.profile import PROFILES
-from eitr.lab.results import Results
+from eitr.lab.plotting import figure_svg
+from eitr.lab.results.store import Results
+from eitr.lab.runs.profile import PROFILES
 from tests.lab.experiments.exact import CLEAN, all_exact, diverged
 
 ABLATION = experiment("ablation")

@@ -6,11 +6,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from eitr.lab.drawing import figure_svg
 from eitr.lab.experiments.registry import experiment
-from eitr.lab.profile import PROFILES, make_profile
-from eitr.lab.results import Result, Results
-from tests.lab.experiments.made_up import FEDERATED, LEAKS, made_up, made_up_all
+from eitr.lab.plotting import figure_svg
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.profile import PROFILES, make_profile
+from tests.lab.experiments.generated_results import FEDERATED, LEAKS, generated_result, generated_results
 
 STRONG = {**LEAKS, "reputation": 0.01}
 WEAK = {**LEAKS, "reputation": 1.5}
@@ -21,7 +21,9 @@ QUICK = replace(PROFILES["quick"], rounds=100)
 def results_of(id, how="strong"):
     leaks = STRONG if how == "strong" else WEAK
     speeds = {"reputation": 2.0 if how == "strong" else 30.0}
-    return made_up_all(experiment(id), QUICK, leaks=leaks, speeds={**dict.fromkeys(LEAKS, 10.0), **speeds}, noise=1e-4)
+    return generated_results(
+        experiment(id), QUICK, leaks=leaks, speeds={**dict.fromkeys(LEAKS, 10.0), **speeds}, noise=1e-4
+    )
 
 
 def verdict(id, words, results):
@@ -56,7 +58,7 @@ def test_every_verdict_is_a_sentence_with_a_number_or_a_reason(id):
 
 @pytest.mark.parametrize("id", FEDERATED)
 def test_one_seed_is_enough(id):
-    results = made_up_all(experiment(id), make_profile("quick", seeds=1))
+    results = generated_results(experiment(id), make_profile("quick", seeds=1))
     assert experiment(id).verdicts(results)
     assert experiment(id).table(results).rows
     assert experiment(id).figure(results).axes
@@ -130,7 +132,7 @@ def test_our_variant_stands_beside_the_paper_s_and_is_not_judged(id):
         return Result(result.run, {**result.arrays, "accuracy": np.zeros(result.run.rounds)})
 
     profile = replace(PROFILES["paper"], seeds=(0,))
-    results = made_up_all(experiment(id), profile)
+    results = generated_results(experiment(id), profile)
     changed = Results(map(spoiled, results))
     assert experiment(id).verdicts(changed) == experiment(id).verdicts(results)
     table = experiment(id).table(changed)
@@ -140,7 +142,7 @@ def test_our_variant_stands_beside_the_paper_s_and_is_not_judged(id):
 
 
 def test_too_few_rounds_leave_a_claim_open():
-    slow = made_up_all(experiment("convergence"), PROFILES["quick"], speeds=dict.fromkeys(LEAKS, 200.0))
+    slow = generated_results(experiment("convergence"), PROFILES["quick"], speeds=dict.fromkeys(LEAKS, 200.0))
     assert verdict("convergence", "within 24 rounds", slow).holds is None
     assert verdict("convergence", "do not converge within 100", slow).holds in (None, False)
 
@@ -191,7 +193,7 @@ def test_an_attack_of_many_words_may_be_weaker(change, words, before, after):
             return result
         return Result(result.run, {**result.arrays, change: result[change] - 0.05})
 
-    results = Results(made_up(run) for run in experiment("poison-rate").runs(PROFILES["paper"]))
+    results = Results(generated_result(run) for run in experiment("poison-rate").runs(PROFILES["paper"]))
     flat = Results(
         Result(r.run, {**r.arrays, "asr.backdoor": np.full(100, 0.2)}) if r.run.attack else r for r in results
     )

@@ -2,9 +2,9 @@
 
 import pytest
 
-from eitr.lab.drawing import figure_svg
 from eitr.lab.experiments.inside import CANDIDATES, FEW_CANDIDATES, Inside
-from eitr.lab.profile import PROFILES
+from eitr.lab.plotting import figure_svg
+from eitr.lab.runs.profile import PROFILES
 from tests.lab.experiments.exact import CLEAN, all_exact
 
 INSIDE = Inside()

@@ -6,12 +6,12 @@ import pytest
 pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
 
 from eitr.datasets import load
-from eitr.lab.drawing import figure_svg
 from eitr.lab.experiments.new_topic import owners, relative_reputation, topics
 from eitr.lab.experiments.registry import experiment
-from eitr.lab.population import population
-from eitr.lab.profile import PROFILES, make_profile
-from eitr.lab.results import Result, Results
+from eitr.lab.plotting import figure_svg
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.profile import PROFILES, make_profile
+from eitr.lab.simulation.population import population
 from eitr.taxonomy import NAMES
 from tests.lab.experiments.exact import all_exact, diverged, exact
 

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -5,8 +6,8 @@ import pytest
 
 from eitr.errors import InputError
 from eitr.lab.experiments.registry import EXPERIMENTS, experiment
-from eitr.lab.profile import PROFILES
-from tests.lab.experiments.made_up import FEDERATED
+from eitr.lab.runs.profile import PROFILES
+from tests.lab.experiments.generated_results import FEDERATED
 
 
 def runs(id, profile="paper"):
@@ -80,14 +81,16 @@ def test_looping_attackers_strike_every_thirtieth_round_of_a_hundred():
     )
 
 
-def test_a_machine_without_drawing_packages_can_say_what_to_run():
+def test_experiments_are_listed_without_any_package_of_the_extra():
     code = (
         "import sys\n"
-        "for name in ('matplotlib', 'pyarrow', 'lxml'): sys.modules[name] = None\n"
-        "from eitr.lab.experiments.registry import EXPERIMENTS\n"
-        "from eitr.lab.profile import PROFILES\n"
-        "print(sum(len(one.runs(PROFILES['quick'])) for one in EXPERIMENTS.values()))\n"
+        "for name in ('torch', 'matplotlib', 'pyarrow', 'jinja2'): sys.modules[name] = None\n"
+        "from eitr.cli import main\n"
+        "sys.argv = ['eitr', 'lab', 'list', '--json']\n"
+        "main()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 400
+    listed = json.loads(done.stdout)
+    assert [one["id"] for one in listed] == list(EXPERIMENTS)
+    assert sum(one["runs"]["quick"] for one in listed) > 400

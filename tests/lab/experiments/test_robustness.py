@@ -12,7 +12,6 @@ from eitr.aggregation.registry import RULES
 from eitr.attacks.registry import ATTACKS, make_attack
 from eitr.datasets import load
 from eitr.lab import run_experiments
-from eitr.lab.drawing import figure_svg
 from eitr.lab.experiments.registry import experiment
 from eitr.lab.experiments.robustness_cells import Cells
 from eitr.lab.experiments.robustness_goals import GOALS
@@ -34,9 +33,10 @@ from eitr.lab.experiments.robustness_grid import (
     THREATS,
     Contender,
 )
-from eitr.lab.profile import PROFILES, make_profile
+from eitr.lab.plotting import figure_svg
 from eitr.lab.report import make_report
-from eitr.lab.results import Results
+from eitr.lab.results.store import Results
+from eitr.lab.runs.profile import PROFILES, make_profile
 from tests.lab.experiments.exact import CLEAN, all_exact, diverged, exact, of_seeds
 from tests.lab.small import small_data, small_profile
 

@@ -7,10 +7,10 @@ from lxml import etree, html
 
 from eitr.errors import InputError
 from eitr.lab.experiments.registry import experiment
-from eitr.lab.profile import make_profile
 from eitr.lab.report import make_report
-from eitr.lab.results import Store
-from tests.lab.experiments.made_up import made_up
+from eitr.lab.results.store import Store
+from eitr.lab.runs.profile import make_profile
+from tests.lab.experiments.generated_results import generated_result
 
 IDS = ["poison-rate", "weights", "clients"]
 NASTY = 'x"><script>alert(1)</script>&amp;|`'
@@ -23,7 +23,7 @@ def make_lab(folder, *, ids=IDS, leave_out=0, **changes):
     for id in ids:
         found = experiment(id).runs(profile)
         for run in found[: len(found) - (leave_out if id == ids[-1] else 0)]:
-            store.save(run, made_up(run).arrays)
+            store.save(run, generated_result(run).arrays)
     lab = {
         "experiments": ids,
         "profile": "quick",

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from eitr.aggregation.fused.rule import DETECTORS
-from eitr.lab.drawing import WIDTH, spaced, styled
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import points
+from eitr.lab.experiments.claim_checks import points
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.robustness_cells import COLUMNS, Cells
 from eitr.lab.experiments.robustness_grid import (
     BACKDOOR,
@@ -31,9 +30,10 @@ from eitr.lab.experiments.robustness_grid import (
 )
 from eitr.lab.experiments.robustness_maps import FULL_ASR, FULL_LOSS, ROW, draw_points
 from eitr.lab.experiments.scenario import without_repeats
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.plotting import WIDTH, spaced, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,13 +95,13 @@ class Ablation(Experiment):
         draw_points(figure, axes[1], cells.excess, variants, with_asr, title=title, high=FULL_ASR)
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """One for each detector: does it earn its place?"""
         cells = Cells(results)
         return [earns_its_place(cells, name, who) for name, who in PARTS.items()]
 
 
-def earns_its_place(cells: Cells, name: str, who: Contender) -> Verdict:
+def earns_its_place(cells: Cells, name: str, who: Contender) -> ClaimVerdict:
     """Judge whether some attack does clearly more harm without a detector."""
     claim = f"The detector “{name}” earns its place: without it some attack does more harm."
     worse, changes = [], []
@@ -111,7 +111,7 @@ def earns_its_place(cells: Cells, name: str, who: Contender) -> Verdict:
             continue
         if not math.isfinite(whole.harm):
             told = f"Training diverged with all detectors, or without any attack ({threat.label})."
-            return Verdict(claim=claim, measured=told, holds=None)
+            return ClaimVerdict(claim=claim, measured=told, holds=None)
         loss, success = _more(part.harm, whole.harm), _more(part.excess, whole.excess)
         changes.append(loss)
         if loss >= MATTERS_LOSS:
@@ -120,7 +120,7 @@ def earns_its_place(cells: Cells, name: str, who: Contender) -> Verdict:
             worse.append(f"{threat.label} {points(success) if math.isfinite(success) else 'diverges'} of ASR")
     least = f"No clear difference: at worst {points(-max(changes))} of accuracy." if changes else "No attack was run."
     told = f"Without it: {'; '.join(worse)}." if worse else least
-    return Verdict(claim=claim, measured=told, holds=bool(worse) if changes else None)
+    return ClaimVerdict(claim=claim, measured=told, holds=bool(worse) if changes else None)
 
 
 def _more(part: float | None, whole: float | None) -> float:

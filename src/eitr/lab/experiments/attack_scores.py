@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.lab.drawing import BLACK, LineStyle, draw_spread, panels, series_style
-from eitr.lab.experiments.interface import Table, Verdict
-from eitr.lab.experiments.judging import points
-from eitr.lab.experiments.measures import Spread
-from eitr.lab.results import Result, Results
-from eitr.lab.synthetic import BLATANT, POLLUTED
+from eitr.lab.experiments.claim_checks import points
+from eitr.lab.experiments.interface import ClaimVerdict, Table
+from eitr.lab.experiments.seed_statistics import SeedValues
+from eitr.lab.plotting import BLACK, LineStyle, draw_spread, panels, series_style
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.synthetic import BLATANT, POLLUTED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,9 +91,9 @@ def by_seed(results: Iterable[Result], measure: Callable[[Result], float]) -> di
     return {seed: float(np.mean(values)) for seed, values in sorted(found.items())}
 
 
-def change(first: dict[int, float], last: dict[int, float]) -> Spread:
+def change(first: dict[int, float], last: dict[int, float]) -> SeedValues:
     """Return last minus first, seed by seed, of the seeds that both have."""
-    return Spread(tuple(last[seed] - first[seed] for seed in sorted(first.keys() & last.keys())))
+    return SeedValues(tuple(last[seed] - first[seed] for seed in sorted(first.keys() & last.keys())))
 
 
 def span(values: Sequence[float]) -> str:
@@ -121,17 +121,17 @@ def rank_correlation(means: Sequence[float]) -> float:
 
 def larger_drop(
     claim: str, results: Sequence[Result], measure: Callable[[Result], float], at_most: float = np.inf
-) -> Verdict:
+) -> ClaimVerdict:
     """Judge whether more parameters cost more: rank correlation at least 0.8, and a rise beyond its standard error."""
     found = {size: by_seed([r for r in results if r.run.parameters == size], measure) for size in sizes(results)}
     if len(found) < 2:
-        return Verdict(claim=claim, measured="There is one size only, nothing to compare.", holds=None)
+        return ClaimVerdict(claim=claim, measured="There is one size only, nothing to compare.", holds=None)
     means = [float(np.mean(list(values.values()))) for values in found.values()]
     correlation = rank_correlation(means)
     rise = change(found[min(found)], found[max(found)])
     shown = ", ".join(f"{size:,}: {mean:.1%}" for size, mean in zip(found, means, strict=True))
     more = f" (slightly means at most {100 * at_most:g})" if at_most < np.inf else ""
-    return Verdict(
+    return ClaimVerdict(
         claim=claim,
         measured=f"Drop by number of parameters: {shown}: {points(rise.mean)} from first to last{more}. "
         f"Rank correlation {correlation:.2f} (needed: 0.8).",
@@ -150,7 +150,7 @@ def score_table(results: Results) -> Table:
         run = result.run
         groups.setdefault((len(run.schedules), run.share, run.parameters, run.schedules[0].start), []).append(result)
     for key, group in groups.items():
-        drops = Spread(tuple(by_seed(group, lambda r: drop(r, attack_rounds(r)[0], 0)).values()))
+        drops = SeedValues(tuple(by_seed(group, lambda r: drop(r, attack_rounds(r)[0], 0)).values()))
         numbers = [
             float(np.mean([measure(r) for r in group]))
             for measure in (_rejected, _rejected_honest, _last, _last_honest)

@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eitr.lab.drawing import legend_below, panels, styled
 from eitr.lab.experiments import by_share
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import STABLE_ASR, exceeds_ours, floor_text, leads, linear, stable
-from eitr.lab.experiments.measures import floor_of
+from eitr.lab.experiments.claim_checks import STABLE_ASR, exceeds_ours, floor_text, leads, linear, stable
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.scenario import (
     BACKDOOR,
     CLIENTS,
@@ -22,9 +20,11 @@ from eitr.lab.experiments.scenario import (
     federations,
     without_repeats,
 )
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.experiments.seed_statistics import floor_of
+from eitr.lab.plotting import legend_below, panels, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,12 +74,12 @@ class Attackers(Experiment):
         legend_below(figure, axes.flat, 5)
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Accuracy, ASR and trends, for each attack."""
         return [*_flip(results), *_backdoor(results)]
 
 
-def _flip(results: Results) -> list[Verdict]:
+def _flip(results: Results) -> list[ClaimVerdict]:
     accuracy, asr = (by_share.settings(results, FLIP.name, name) for name in ("accuracy", "ASR"))
     floor = floor_text(floor_of(results, FLIP.name, CLIENTS))
     shares = by_share.shares_of(results.where(attack=FLIP.name))
@@ -115,7 +115,7 @@ def _flip(results: Results) -> list[Verdict]:
     ]
 
 
-def _backdoor(results: Results) -> list[Verdict]:
+def _backdoor(results: Results) -> list[ClaimVerdict]:
     accuracy, asr = (by_share.settings(results, BACKDOOR.name, name) for name in ("accuracy", "ASR"))
     floor = floor_text(floor_of(results, BACKDOOR.name, CLIENTS))
     shares = by_share.shares_of(results.where(attack=BACKDOOR.name))
@@ -141,18 +141,20 @@ def _backdoor(results: Results) -> list[Verdict]:
     ]
 
 
-def _fltrust(results: Results, floor: str) -> Verdict:
+def _fltrust(results: Results, floor: str) -> ClaimVerdict:
     """Judge FLTrust's ASR: level below 50 %, then about 1.39 times as high."""
     claim = "Backdoor: FLTrust's ASR is stable, then 1.39 times as high at 50 %."
     asr = {setting: found["fltrust"] for setting, found in by_share.settings(results, BACKDOOR.name, "ASR").items()}
     *before, (last, there) = asr.items()
     below = np.array([spread.mean for _, spread in before])
     if last != "50 % attackers" or len(below) < 2 or np.isnan([*below, there.mean]).any() or below.mean() == 0:
-        return Verdict(claim=claim, measured="Shares are missing, or FLTrust diverged or has an ASR of 0.", holds=None)
+        return ClaimVerdict(
+            claim=claim, measured="Shares are missing, or FLTrust diverged or has an ASR of 0.", holds=None
+        )
     width, ratio = float(np.ptp(below)), there.mean / below.mean()
     measured = (
         f"Below 50 % it ranges over {100 * width:.1f} points around {100 * below.mean():.1f} %; at 50 % it is "
         f"{there.percent}, {ratio:.2f} times as high. Needed: at most {100 * STABLE_ASR:g} points, 1.2 to 1.6 times. "
         f"{floor}"
     )
-    return Verdict(claim=claim, measured=measured, holds=bool(width <= STABLE_ASR and 1.2 <= ratio <= 1.6))
+    return ClaimVerdict(claim=claim, measured=measured, holds=bool(width <= STABLE_ASR and 1.2 <= ratio <= 1.6))

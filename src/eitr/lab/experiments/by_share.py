@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eitr.lab.drawing import FLOOR, RULE_STYLES, as_percent, at_least_wide, draw_spread
-from eitr.lab.experiments.measures import Spread, final, floor_of
 from eitr.lab.experiments.scenario import ATTACK_TITLES, select, values_of, variants_of
-from eitr.lab.results import Results
+from eitr.lab.experiments.seed_statistics import SeedValues, final, floor_of
+from eitr.lab.plotting import FLOOR, RULE_STYLES, as_percent, at_least_wide, draw_spread
+from eitr.lab.results.store import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,11 +20,11 @@ def shares_of(results: Results) -> list[float]:
     return sorted({result.run.attackers / result.run.clients for result in results if result.run.attackers})
 
 
-def settings(results: Results, attack: str, name: str) -> dict[str, dict[str, Spread]]:
+def settings(results: Results, attack: str, name: str) -> dict[str, dict[str, SeedValues]]:
     """Return a final quantity by share (in words) and variant; `name` is accuracy or ASR."""
     attacked = results.where(attack=attack)
     quantity = f"asr.{attack}" if name == "ASR" else name
-    found: dict[str, dict[str, Spread]] = {}
+    found: dict[str, dict[str, SeedValues]] = {}
     for attackers in values_of(attacked, "attackers"):
         there = attacked.where(attackers=attackers)
         share = attackers / next(iter(there)).run.clients

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eitr.lab.drawing import BLACK, LineStyle, as_percent, draw_spread, legend_below, panels, series_style, styled
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import STABLE_ACCURACY, open_where_nan, points, trend
-from eitr.lab.experiments.measures import Spread, final
+from eitr.lab.experiments.claim_checks import STABLE_ACCURACY, open_where_nan, points, trend
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.scenario import clean, client_counts, values_of, without_repeats
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.experiments.seed_statistics import SeedValues, final
+from eitr.lab.plotting import BLACK, LineStyle, as_percent, draw_spread, legend_below, panels, series_style, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 from eitr.taxonomy import index_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Centralised(Experiment):
         legend_below(figure, axes.flat)
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """The gap, whether it stays, and what happens to two classes."""
         counts = _counts(results)
         gaps = {count: _gap(results, count, "all pages").mean for count in counts}
@@ -73,7 +73,7 @@ class Centralised(Experiment):
         shown = ", ".join(f"{100 * gap:.1f} ({count} clients)" for count, gap in gaps.items())
         return [
             open_where_nan(
-                Verdict(
+                ClaimVerdict(
                     claim="The federated classifier is below the centralised one, by 5.76 points on average.",
                     measured=f"Below by {100 * mean:.2f} points on average: {shown}. Needed: above 0, at most 5.76.",
                     holds=0 < mean <= 0.0576,
@@ -81,7 +81,7 @@ class Centralised(Experiment):
                 mean,
             ),
             open_where_nan(
-                Verdict(
+                ClaimVerdict(
                     claim="The gap stays steady as clients grow.",
                     measured=f"It ranges over {100 * width:.1f} points; steady is at most {100 * STABLE_ACCURACY:g}.",
                     holds=width <= STABLE_ACCURACY if len(gaps) > 1 else None,
@@ -102,28 +102,28 @@ def _counts(results: Results) -> list[int]:
     return [count for count in values_of(results, "clients") if count > 1]
 
 
-def _accuracy(results: Results, clients: int, part: str) -> Spread:
+def _accuracy(results: Results, clients: int, part: str) -> SeedValues:
     column = PARTS[part]
     there = results.where(clients=clients)
     return final(there, "accuracy") if column is None else final(there, "class_accuracy", column)
 
 
-def _gap(results: Results, clients: int, part: str) -> Spread:
+def _gap(results: Results, clients: int, part: str) -> SeedValues:
     """How far the federation is below the centralised classifier."""
     return _accuracy(results, 1, part).minus(_accuracy(results, clients, part))
 
 
-def _near(results: Results, part: str, federated: float, centralised: float) -> Verdict:
+def _near(results: Results, part: str, federated: float, centralised: float) -> ClaimVerdict:
     """Judge whether a class loses no more than it does in the paper."""
     claim = f"{part} comes close to the centralised classifier: {federated} against {centralised} on average."
     counts = _counts(results)
     together = float(np.mean([_accuracy(results, count, part).mean for count in counts]))
     alone = _accuracy(results, 1, part)
     if np.isnan(together) or np.isnan(alone.mean):
-        return Verdict(claim=claim, measured=f"The test pages have no class {part}.", holds=None)
+        return ClaimVerdict(claim=claim, measured=f"The test pages have no class {part}.", holds=None)
     allowed = centralised - federated
     measured = (
         f"{100 * together:.1f} % on average over the numbers of clients, centralised {alone.percent}: "
         f"{points(together - alone.mean)}. Needed: at most {100 * allowed:.2f} points below."
     )
-    return Verdict(claim=claim, measured=measured, holds=alone.mean - together <= allowed)
+    return ClaimVerdict(claim=claim, measured=measured, holds=alone.mean - together <= allowed)

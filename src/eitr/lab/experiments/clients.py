@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eitr.lab.drawing import as_percent, at_least_wide, draw_spread, legend_below, panels, series_style, styled
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import stable
-from eitr.lab.experiments.measures import Spread, final, floor_of
+from eitr.lab.experiments.claim_checks import stable
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.scenario import (
     ATTACK_TITLES,
     BACKDOOR,
@@ -21,9 +19,11 @@ from eitr.lab.experiments.scenario import (
     values_of,
     without_repeats,
 )
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.experiments.seed_statistics import SeedValues, final, floor_of
+from eitr.lab.plotting import as_percent, at_least_wide, draw_spread, legend_below, panels, series_style, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,11 +87,11 @@ class Clients(Experiment):
         legend_below(figure, axes.flat)
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Stability, for each attack."""
         return [self._stable(results, attack.name) for attack in ATTACKS]
 
-    def _stable(self, results: Results, attack: str) -> Verdict:
+    def _stable(self, results: Results, attack: str) -> ClaimVerdict:
         counts = values_of(results, "clients")
         floors = ", ".join(f"{100 * floor_of(results, attack, count).mean:.1f} % ({count})" for count in counts)
         return stable(
@@ -102,6 +102,6 @@ class Clients(Experiment):
         )
 
 
-def _final(results: Results, attack: str, clients: int, name: str) -> Spread:
+def _final(results: Results, attack: str, clients: int, name: str) -> SeedValues:
     quantity = f"asr.{attack}" if name == "ASR" else name
     return final(select(results, OURS, attack=attack, clients=clients), quantity)

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eitr.lab.drawing import RULE_STYLES, WIDTH, legend_below, spaced, styled
 from eitr.lab.experiments import by_share, over_rounds
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import SAME, faster, floor_text, leads
-from eitr.lab.experiments.measures import Spread, final, floor_of
+from eitr.lab.experiments.claim_checks import SAME, faster, floor_text, leads
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.scenario import (
     ATTACK_TITLES,
     BACKDOOR,
@@ -21,9 +19,12 @@ from eitr.lab.experiments.scenario import (
     select,
     without_repeats,
 )
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run, attackers_of
+from eitr.lab.experiments.seed_statistics import SeedValues, final, floor_of
+from eitr.lab.plotting import RULE_STYLES, WIDTH, legend_below, spaced, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import attackers_of
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +62,7 @@ class Clients100(Experiment):
         """A row an attack, share and rule; the first rows are without attack."""
         table = Table((*by_share.COLUMNS, "rounds to converge"))
         for attackers, attack in ((0, None), *((_default(), attack.name) for attack in ATTACKS)):
-            when = over_rounds.arrivals(_at(results, attackers), attack, MANY)
+            when = over_rounds.rounds_to_converge(_at(results, attackers), attack, MANY)
             if attack is None:
                 for rule in PAPER_RULES:
                     accuracy = final(select(results, rule, attack=None), "accuracy")
@@ -96,7 +97,7 @@ class Clients100(Experiment):
         legend_below(figure, axes.values(), 4)
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Speed, accuracy and ASR."""
         found = [_speed(results, None, 1.7, 7.1), _accuracy(results, None)]
         for attack in ATTACKS:
@@ -124,16 +125,16 @@ def _at(results: Results, attackers: int) -> Results:
     return Results(result for result in results if result.run.attackers in (0, attackers))
 
 
-def _speed(results: Results, attack: str | None, least: float, most: float) -> Verdict:
-    when = over_rounds.arrivals(_at(results, _default()), attack, MANY)
+def _speed(results: Results, attack: str | None, least: float, most: float) -> ClaimVerdict:
+    when = over_rounds.rounds_to_converge(_at(results, _default()), attack, MANY)
     word = f"{ATTACK_TITLES[attack]}, 30 %" if attack else "no attack"
     claim = f"100 clients, {word}: Reputation converges {least:g}x to {most:g}x faster than all other rules."
     return faster(claim, when[OURS], {rule: when[rule] for rule in RIVALS}, least=least)
 
 
-def _accuracy(results: Results, attack: str | None) -> Verdict:
+def _accuracy(results: Results, attack: str | None) -> ClaimVerdict:
     """Judge "the same or better accuracy": nobody is ahead by more than half a point."""
-    found: dict[str, dict[str, Spread]]
+    found: dict[str, dict[str, SeedValues]]
     if attack is None:
         word = "no attack"
         found = {word: {rule: final(select(results, rule, attack=None), "accuracy") for rule in PAPER_RULES}}

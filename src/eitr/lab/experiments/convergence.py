@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eitr.lab.drawing import legend_below, panels, styled
 from eitr.lab.experiments import over_rounds
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import SAME, faster, leads, listed, name_of
-from eitr.lab.experiments.measures import Arrival, Spread, arrival, final
+from eitr.lab.experiments.claim_checks import SAME, faster, leads, listed, name_of
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.scenario import (
     BACKDOOR,
     CLIENTS,
@@ -23,9 +21,11 @@ from eitr.lab.experiments.scenario import (
     select,
     without_repeats,
 )
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.experiments.seed_statistics import RoundsToReach, SeedValues, final, rounds_to_reach
+from eitr.lab.plotting import legend_below, panels, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,22 +75,22 @@ class Convergence(Experiment):
         legend_below(figure, axes.flat)
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Speed, accuracy and loss, scenario by scenario."""
         return [*_without_attack(results), *_under(results, FLIP.name), *_under(results, BACKDOOR.name)]
 
 
-def _finals(results: Results, attack: str | None) -> dict[str, Spread]:
+def _finals(results: Results, attack: str | None) -> dict[str, SeedValues]:
     return {rule: final(select(results, rule, attack=attack), "accuracy") for rule in PAPER_RULES}
 
 
-def _without_attack(results: Results) -> list[Verdict]:
-    when = over_rounds.arrivals(results, None, CLIENTS)
+def _without_attack(results: Results) -> list[ClaimVerdict]:
+    when = over_rounds.rounds_to_converge(results, None, CLIENTS)
     ends = _finals(results, None)
     speeds = {"fedavg": 2.7, "residual": 2.2, "trimmed-mean": 2.0, "median": 3.6, "foolsgold": 4.2, "fltrust": 4.2}
     return [
         _reaches_target(results),
-        Verdict(
+        ClaimVerdict(
             claim="No attack: Reputation ends at 82.13 % accuracy.",
             measured=f"It ends at {ends[OURS].percent}. The same means within {100 * NEAR:g} points.",
             holds=abs(ends[OURS].mean - END) <= NEAR,
@@ -121,27 +121,27 @@ def _without_attack(results: Results) -> list[Verdict]:
     ]
 
 
-def _reaches_target(results: Results) -> Verdict:
+def _reaches_target(results: Results) -> ClaimVerdict:
     claim = "No attack: Reputation reaches 82 % accuracy within 24 rounds."
     ours = select(results, OURS, attack=None)
-    reached = arrival(ours, {result.run.seed: TARGET for result in ours})
+    reached = rounds_to_reach(ours, {result.run.seed: TARGET for result in ours})
     measured = f"82 %: {reached.text} (of {reached.limit})."
     if not reached.always and reached.limit < TARGET_ROUND:
-        return Verdict(claim=claim, measured=f"{measured} There were too few rounds.", holds=None)
-    return Verdict(claim=claim, measured=measured, holds=reached.always and reached.mean <= TARGET_ROUND)
+        return ClaimVerdict(claim=claim, measured=f"{measured} There were too few rounds.", holds=None)
+    return ClaimVerdict(claim=claim, measured=measured, holds=reached.always and reached.mean <= TARGET_ROUND)
 
 
-def _never_converge(when: dict[str, Arrival]) -> Verdict:
+def _never_converge(when: dict[str, RoundsToReach]) -> ClaimVerdict:
     claim = "No attack: FoolsGold and FLTrust do not converge within 100 rounds."
     rules = ("foolsgold", "fltrust")
     measured = f"{listed([f'{name_of(rule)}: {when[rule].text}' for rule in rules])} (of {when[OURS].limit})."
     arrived = any(number is not None for rule in rules for number in when[rule].rounds)
     if not arrived and when[OURS].limit < 100:
-        return Verdict(claim=claim, measured=f"{measured} There were too few rounds.", holds=None)
-    return Verdict(claim=claim, measured=measured, holds=not arrived)
+        return ClaimVerdict(claim=claim, measured=f"{measured} There were too few rounds.", holds=None)
+    return ClaimVerdict(claim=claim, measured=measured, holds=not arrived)
 
 
-def _lowest_loss(results: Results) -> Verdict:
+def _lowest_loss(results: Results) -> ClaimVerdict:
     """Compare the mean training losses round by round."""
     losses = {rule: select(results, rule, attack=None).stacked("train_loss").mean(axis=0) for rule in PAPER_RULES}
     rivals = np.array([losses[rule] for rule in RIVALS])
@@ -150,7 +150,7 @@ def _lowest_loss(results: Results) -> Verdict:
         won = losses[OURS] <= best
     lowest = min(PAPER_RULES, key=lambda rule: np.nan_to_num(losses[rule][-1], nan=np.inf))
     last = "diverged" if np.isnan(losses[OURS][-1]) else f"{losses[OURS][-1]:.3f}"
-    return Verdict(
+    return ClaimVerdict(
         claim="No attack: Reputation has the lowest training loss from the first round to the last.",
         measured=f"Lowest of the seven in {int(won.sum())} of {len(won)} rounds. After the last round: "
         f"{last}; lowest is {name_of(lowest)} with {losses[lowest][-1]:.3f}.",
@@ -158,12 +158,12 @@ def _lowest_loss(results: Results) -> Verdict:
     )
 
 
-def _under(results: Results, attack: str) -> list[Verdict]:
+def _under(results: Results, attack: str) -> list[ClaimVerdict]:
     title, speed, most, lead, far = {
         FLIP.name: ("Label flipping", 1.8, 2.0, 0.014, ""),
         BACKDOOR.name: ("Backdoor", 1.6, 2.4, 0.035, " to 33.6"),
     }[attack]
-    when = over_rounds.arrivals(results, attack, CLIENTS)
+    when = over_rounds.rounds_to_converge(results, attack, CLIENTS)
     return [
         faster(
             f"{title}, 30 %: Reputation converges {speed:g}x to {most:g}x faster than all other rules.",

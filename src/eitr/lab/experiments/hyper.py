@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eitr.lab.drawing import as_percent, draw_spread, heat_map, panels, series_style, styled
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import floor_text, stable
-from eitr.lab.experiments.measures import Spread, final, floor_of
+from eitr.lab.experiments.claim_checks import floor_text, stable
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.scenario import CLIENTS, FLIP, OURS, clean, federations, without_repeats
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run, paper_rule
+from eitr.lab.experiments.seed_statistics import SeedValues, final, floor_of
+from eitr.lab.plotting import as_percent, draw_spread, heat_map, panels, series_style, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import paper_rule
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,7 +92,7 @@ class Hyper(Experiment):
             panel.legend()
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Stability over the grid, over c and over s."""
         floor = floor_text(floor_of(results, FLIP.name, CLIENTS))
         grid = [(kappa, a) for kappa in _values(results, "kappa") for a in _values(results, "a")]
@@ -126,7 +127,7 @@ def _values(results: Results, setting: str) -> list[Any]:
     return sorted({getattr(result.run.rule, setting) for result in results.where(attack=FLIP.name)})
 
 
-def _final(results: Results, name: str, *, kappa: float = KAPPA, a: float = A, c: float = C, s: int = S) -> Spread:
+def _final(results: Results, name: str, *, kappa: float = KAPPA, a: float = A, c: float = C, s: int = S) -> SeedValues:
     wanted = (kappa, a, c, s)
     there = Results(result for result in results.where(attack=FLIP.name) if _settings(result.run.rule) == wanted)
     return final(there, f"asr.{FLIP.name}" if name == "ASR" else name)

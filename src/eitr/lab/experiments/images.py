@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eitr.lab.drawing import FLOOR, RULE_STYLES, as_percent, legend_below, panels, styled
 from eitr.lab.experiments import by_share
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import floor_text, leads, listed
-from eitr.lab.experiments.measures import Spread, final, floor_of
+from eitr.lab.experiments.claim_checks import floor_text, leads, listed
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.scenario import OURS, PAPER_RULES, RIVALS, select
-from eitr.lab.images.poison import Flip, PixelBackdoor
-from eitr.lab.images.run import ImageRun
-from eitr.lab.images.training import Training
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run, attackers_of, paper_rule
+from eitr.lab.experiments.seed_statistics import SeedValues, final, floor_of
+from eitr.lab.plotting import FLOOR, RULE_STYLES, as_percent, legend_below, panels, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import attackers_of, paper_rule
+from eitr.lab.runs.image import Flip, ImageRun, PixelBackdoor, Training
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,7 +113,7 @@ class ImagesExperiment(Experiment):
         legend_below(figure, [panel for row in axes for panel in row], 4)
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Highest accuracy, and lowest ASR but for FoolsGold, for each attack."""
         found = []
         for attack in (Flip.name, PixelBackdoor.name):
@@ -156,7 +155,7 @@ def _attacks(results: Results) -> list[str]:
     return [attack for attack in TITLES if len(results.where(attack=attack))]
 
 
-def _clean_accuracy(results: Results) -> Spread:
+def _clean_accuracy(results: Results) -> SeedValues:
     return final(select(results, "fedavg", attack=None), "accuracy")
 
 
@@ -176,12 +175,12 @@ def _pictures(results: Results, attack: str | None = None) -> int:
 
 
 def _beyond_chance(
-    verdict: Verdict,
-    found: Mapping[str, Mapping[str, Spread]],
+    verdict: ClaimVerdict,
+    found: Mapping[str, Mapping[str, SeedValues]],
     rivals: Sequence[str],
     best: Callable[..., float],
     pictures: int,
-) -> Verdict:
+) -> ClaimVerdict:
     """Leave a claim open where ours and the best other rule are closer than two standard errors of a share."""
     doubt = 2 * (0.25 / pictures) ** 0.5
     gaps = []
@@ -194,11 +193,11 @@ def _beyond_chance(
     return replace(verdict, measured=f"{verdict.measured} {more}", holds=None if open_ else verdict.holds)
 
 
-def _unjudged(claim: str, why: str) -> Verdict:
-    return Verdict(claim=claim, measured=why, holds=None)
+def _unjudged(claim: str, why: str) -> ClaimVerdict:
+    return ClaimVerdict(claim=claim, measured=why, holds=None)
 
 
-def _draw_bars(axes: "Axes", found: Mapping[str, Mapping[str, Spread]], level: Spread) -> None:
+def _draw_bars(axes: "Axes", found: Mapping[str, Mapping[str, SeedValues]], level: SeedValues) -> None:
     """Draw a group of bars for each share, and a line for the model that nobody attacked."""
     width = 0.8 / max(len(spreads) for spreads in found.values())
     for group, spreads in enumerate(found.values()):

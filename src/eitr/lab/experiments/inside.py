@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eitr.attacks.registry import make_attack
-from eitr.lab.drawing import as_percent, draw_spread, legend_below, panels, series_style, styled
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.robustness_cells import COLUMNS, Cells
 from eitr.lab.experiments.robustness_grid import (
     FEDAVG,
@@ -23,9 +22,10 @@ from eitr.lab.experiments.robustness_grid import (
     seeds_of,
 )
 from eitr.lab.experiments.scenario import without_repeats
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.plotting import as_percent, draw_spread, legend_below, panels, series_style, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,7 +93,7 @@ class Inside(Experiment):
         legend_below(figure, axes.ravel().tolist(), 3)
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """None: what such an attacker achieves is reported, whatever it is."""
         return []
 

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eitr.attacks.schedule import Schedule
-from eitr.lab.drawing import legend_below, panels, styled
 from eitr.lab.experiments import by_share
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import floor_text, leads, listed, name_of
-from eitr.lab.experiments.measures import floor_of
+from eitr.lab.experiments.claim_checks import floor_text, leads, listed, name_of
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.scenario import (
     ATTACK_TITLES,
     BACKDOOR,
@@ -22,9 +20,12 @@ from eitr.lab.experiments.scenario import (
     federations,
     without_repeats,
 )
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import FederatedRun, Run
+from eitr.lab.experiments.seed_statistics import floor_of
+from eitr.lab.plotting import legend_below, panels, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import FederatedRun
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,7 +82,7 @@ class Looping(Experiment):
         legend_below(figure, axes.flat, 4)
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Weaker, low, and best accuracy, for each attack."""
         return [verdict for attack in ATTACKS for verdict in _judge(results, attack.name)]
 
@@ -106,7 +107,7 @@ def _repeated(results: Results) -> Results:
     return _is_clean_or(results, False)
 
 
-def _judge(results: Results, attack: str) -> list[Verdict]:
+def _judge(results: Results, attack: str) -> list[ClaimVerdict]:
     title = ATTACK_TITLES[attack].capitalize()
     floor = floor_of(results, attack, CLIENTS)
     now_and_then = by_share.settings(_looping(results), attack, "ASR")
@@ -122,13 +123,13 @@ def _judge(results: Results, attack: str) -> list[Verdict]:
     worst = {rule: max(found[rule].mean for found in now_and_then.values()) - floor.mean for rule in PAPER_RULES}
     above = [f"{name_of(rule)} ({100 * gap:+.1f})" for rule, gap in worst.items() if not gap <= LOW]
     return [
-        Verdict(
+        ClaimVerdict(
             claim=f"{title}: the looping attack is weaker than the repeated one.",
             measured=f"Mean ASR over the shares, looping / repeated: {shown}. {floor_text(floor)} "
             "Needed: lower for every rule.",
             holds=all(low < high for low, high in means.values()),
         ),
-        Verdict(
+        ClaimVerdict(
             claim=f"{title}: every rule keeps the ASR of the looping attack low.",
             measured=f"Low is at most {100 * LOW:g} points above the floor at every share. "
             f"{f'Above: {listed(above)} points' if above else 'No rule is above'}. {floor_text(floor)}",

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from eitr.aggregation.registry import make_rule
 from eitr.datasets.registry import SOURCES
-from eitr.lab.drawing import as_percent, draw_spread, legend_below, panels, series_style, styled
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.measures import Arrival, Spread, arrival, final
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.robustness_grid import OTHER_SEEDS, federation, seeds_of
-from eitr.lab.population import exclusive_owners
-from eitr.lab.profile import Profile
-from eitr.lab.results import Result, Results
-from eitr.lab.runs import Run
+from eitr.lab.experiments.seed_statistics import RoundsToReach, SeedValues, final, rounds_to_reach
+from eitr.lab.plotting import as_percent, draw_spread, legend_below, panels, series_style, styled
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.federated import exclusive_owners
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 from eitr.taxonomy import NAMES, NON_SENSITIVE, TOPICS
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class NewTopic(Experiment):
         legend_below(figure, places, 4)
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Two goals a class: learned nearly as fast, and its teachers trusted."""
         return [judge(results, topic) for topic in _topics(results) for judge in (learns, trusts)]
 
@@ -144,24 +144,24 @@ def reputations(result: Result) -> NDArray[np.float64]:
         return np.asarray(reputation[:, have].mean(axis=1) / others)
 
 
-def relative_reputation(results: Results) -> Spread:
+def relative_reputation(results: Results) -> SeedValues:
     """Return it as a mean over the last ten rounds, a number a seed."""
-    return Spread(tuple(float(reputations(one)[-LAST:].mean()) for one in results))
+    return SeedValues(tuple(float(reputations(one)[-LAST:].mean()) for one in results))
 
 
-def learned(results: Results, topic: str, rule: str) -> Arrival | None:
+def learned(results: Results, topic: str, rule: str) -> RoundsToReach | None:
     """Return when a rule has learned a class; None where FedAvg does not learn it in some seed."""
     place = NAMES.index(topic)
     reference = results.where(exclusive=topic, rule="fedavg")
     ends = {one.run.seed: float(one["class_accuracy"][-1, place]) for one in reference}
     if not all(end >= BLIND for end in ends.values()):
         return None
-    return arrival(
+    return rounds_to_reach(
         results.where(exclusive=topic, rule=rule), {seed: LEARNED * end for seed, end in ends.items()}, place
     )
 
 
-def learns(results: Results, topic: str) -> Verdict:
+def learns(results: Results, topic: str) -> ClaimVerdict:
     """Judge how soon the class is learned."""
     claim = f"{_title(topic)}: the fused rule learns it in at most {SLOWER:g}x the rounds of FedAvg."
     end, reference = (
@@ -170,23 +170,23 @@ def learns(results: Results, topic: str) -> Verdict:
     )
     ours, theirs = (learned(results, topic, rule) for rule in ("fused", "fedavg"))
     if ours is None or theirs is None or not theirs.always:
-        return Verdict(
+        return ClaimVerdict(
             claim=claim, measured=f"FedAvg itself does not learn it in every seed: it ends at {reference}.", holds=None
         )
     ratio = f", {ours.mean / theirs.mean:.2f}x" if ours.always else ""
     told = f"Ours: {ours.text}{ratio}; FedAvg: {theirs.text}. At the end: {end}, FedAvg {reference}."
-    return Verdict(claim=claim, measured=told, holds=ours.always and ours.mean <= SLOWER * theirs.mean + 1e-9)
+    return ClaimVerdict(claim=claim, measured=told, holds=ours.always and ours.mean <= SLOWER * theirs.mean + 1e-9)
 
 
-def trusts(results: Results, topic: str) -> Verdict:
+def trusts(results: Results, topic: str) -> ClaimVerdict:
     """Judge the reputation of those who have the class."""
     claim = f"{_title(topic)}: those who have it keep at least {TRUSTED:g} of the others' reputation."
     found = relative_reputation(results.where(exclusive=topic, rule="fused"))
     if math.isnan(found.mean):
-        return Verdict(claim=claim, measured="Training diverged.", holds=False)
+        return ClaimVerdict(claim=claim, measured="Training diverged.", holds=False)
     least = min(value for value in found.values if not math.isnan(value))
     told = f"{found.mean:.2f} in the mean over the seeds and the last {LAST} rounds; lowest seed {least:.2f}."
-    return Verdict(claim=claim, measured=told, holds=found.diverged == 0 and found.mean >= TRUSTED - 1e-9)
+    return ClaimVerdict(claim=claim, measured=told, holds=found.diverged == 0 and found.mean >= TRUSTED - 1e-9)
 
 
 def _topics(results: Results) -> list[str]:

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eitr.lab.drawing import RULE_STYLES, as_percent, draw_spread
-from eitr.lab.experiments.measures import Arrival, arrival, converged_at, final
 from eitr.lab.experiments.scenario import ATTACK_TITLES, OURS, PAPER_RULES, select, variants_of
-from eitr.lab.results import Results
+from eitr.lab.experiments.seed_statistics import RoundsToReach, converged_at, final, rounds_to_reach
+from eitr.lab.plotting import RULE_STYLES, as_percent, draw_spread
+from eitr.lab.results.store import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,16 +23,16 @@ def scenario_title(attack: str | None, share: float) -> str:
     return f"{ATTACK_TITLES[attack].capitalize()}, {100 * share:.0f} % attackers" if attack else "No attack"
 
 
-def arrivals(results: Results, attack: str | None, clients: int) -> dict[str, Arrival]:
+def rounds_to_converge(results: Results, attack: str | None, clients: int) -> dict[str, RoundsToReach]:
     """Return when each rule converged under an attack: at 99 % of what clean FedAvg ends with."""
     thresholds = converged_at(results, clients)
     there = results.where(attack=attack)
-    return {variant: arrival(select(there, variant), thresholds) for variant in variants_of(there)}
+    return {variant: rounds_to_reach(select(there, variant), thresholds) for variant in variants_of(there)}
 
 
 def rows(results: Results, attack: str | None, clients: int) -> list[tuple[Any, ...]]:
     """Return the rows of the table for one scenario: a row a rule."""
-    reached = arrivals(results, attack, clients)
+    reached = rounds_to_converge(results, attack, clients)
     ours = reached[OURS]
     found: list[tuple[Any, ...]] = []
     for variant, when in reached.items():

@@ -7,14 +7,14 @@ import numpy as np
 
 from eitr.attacks.backdoor import Backdoor
 from eitr.attacks.label_flip import LabelFlip
-from eitr.lab.drawing import FLOOR, RULE_STYLES, as_percent, at_least_wide, draw_spread, legend_below, panels, styled
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import floor_text, stable, trend
-from eitr.lab.experiments.measures import Spread, final, floor_of
+from eitr.lab.experiments.claim_checks import floor_text, stable, trend
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.scenario import BACKDOOR, CLIENTS, FLIP, OURS, clean, federations, select, without_repeats
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.experiments.seed_statistics import SeedValues, final, floor_of
+from eitr.lab.plotting import FLOOR, RULE_STYLES, as_percent, at_least_wide, draw_spread, legend_below, panels, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,14 +86,14 @@ class PoisonRate(Experiment):
         legend_below(figure, axes.flat)
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Two trends over the share, two statements about the words."""
         flips, words = _degrees(results, FLIP.name), _degrees(results, BACKDOOR.name)
         ends = (flips[0], flips[-1])
         floors = {name: floor_text(floor_of(results, name, CLIENTS)) for name in (FLIP.name, BACKDOOR.name)}
         few = [number for number in words if number <= 20]
         asr = {number: _final(results, BACKDOOR.name, number, f"asr.{BACKDOOR.name}") for number in words}
-        mean_of_few = Spread(
+        mean_of_few = SeedValues(
             tuple(float(np.mean(values)) for values in zip(*(asr[n].values for n in few), strict=True))
         )
         return [
@@ -138,6 +138,6 @@ def _words(attack: str, degree: float) -> str:
     return f"{100 * degree:.0f} % of the pages" if attack == FLIP.name else f"{degree:.0f} words"
 
 
-def _final(results: Results, attack: str, degree: float, name: str) -> Spread:
+def _final(results: Results, attack: str, degree: float, name: str) -> SeedValues:
     there = select(results, OURS, attack=attack)
     return final(Results(result for result in there if _degree(result.run.attack) == degree), name)

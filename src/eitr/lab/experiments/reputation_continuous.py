@@ -13,9 +13,9 @@ from eitr.lab.experiments.attack_scores import (
     scores,
     span,
 )
-from eitr.lab.experiments.interface import Verdict
+from eitr.lab.experiments.interface import ClaimVerdict
 from eitr.lab.experiments.reputation_once import AttackScores, split
-from eitr.lab.results import Result, Results
+from eitr.lab.results.store import Result, Results
 
 LOW = 0.5
 MOST = 0.8
@@ -31,7 +31,7 @@ class ReputationContinuous(AttackScores):
     paper: ClassVar[str] = "Fig. fix_rep b, varied_rep b"
     schedule: ClassVar[str] = "from"
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Judge where the scores end, scene by scene."""
         fixed, timed = split(results)
         found = []
@@ -53,11 +53,11 @@ def loss(result: Result) -> float:
     return float(1.0 - scores(result)[-1] / honest_scores(result)[-1])
 
 
-def _low(words: str, timed: Sequence[Result]) -> Verdict:
+def _low(words: str, timed: Sequence[Result]) -> ClaimVerdict:
     """Judge whether 80 % of the attackers end below 0.5."""
     shares = list(by_seed(timed, lambda result: float(_finals(result).mean())).values())
     finals = np.concatenate([result["reputation"][-1, result["attacker"] >= 0] for result in timed])
-    return Verdict(
+    return ClaimVerdict(
         claim=f"In the end 80 % of the attackers score below 0.5 ({words}).",
         measured=f"Below 0.5: {span(shares)}; last scores {finals.mean():.2f} (range {finals.min():.2f} to "
         f"{finals.max():.2f}).",
@@ -70,10 +70,10 @@ def _finals(result: Result) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     return np.asarray(result["reputation"][-1, result["attacker"] >= 0] < LOW)
 
 
-def _half(words: str, timed: Sequence[Result]) -> Verdict:
+def _half(words: str, timed: Sequence[Result]) -> ClaimVerdict:
     """Judge whether an attacker ends with about half of an honest score."""
     ratios = list(by_seed(timed, lambda result: 1.0 - loss(result)).values())
-    return Verdict(
+    return ClaimVerdict(
         claim=f"In the end an attacker has about half the score of an honest client ({words}).",
         measured=f"Attackers' score as a share of the honest one: {span(ratios)}; about half means "
         f"{HALF[0]:.0%} to {HALF[1]:.0%}.",

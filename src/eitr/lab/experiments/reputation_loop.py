@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from eitr.attacks.schedule import Schedule
-from eitr.lab.drawing import draw_spread, panels, series_style, styled
 from eitr.lab.experiments.attack_scores import (
     HONEST,
     Scene,
@@ -19,11 +18,13 @@ from eitr.lab.experiments.attack_scores import (
     sizes,
     span,
 )
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.profile import Profile
-from eitr.lab.results import Result, Results
-from eitr.lab.runs import Run, paper_rule
-from eitr.lab.synthetic import BLATANT, POLLUTED, SyntheticRun
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
+from eitr.lab.plotting import draw_spread, panels, series_style, styled
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.federated import paper_rule
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
+from eitr.lab.runs.synthetic import BLATANT, POLLUTED, SyntheticRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,7 +102,7 @@ class ReputationLoop(Experiment):
             axes[row, 0].set_ylabel("reputation score")
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Judge whether every attack shows in the score, and whether more parameters cost slightly more."""
         found = []
         for share in (BLATANT, POLLUTED):
@@ -127,7 +128,7 @@ def mean_drop(result: Result) -> float:
     return float(np.mean([drop(result, round, 0) for round in attack_rounds(result, 0)]))
 
 
-def detected(words: str, results: Sequence[Result]) -> Verdict:
+def detected(words: str, results: Sequence[Result]) -> ClaimVerdict:
     """Judge whether every attack brings the attacker below every honest client of that round."""
     claim = f"An attacker that behaves well for 40 to 80 rounds is still found out by every attack ({words})."
     below, drops = [], []
@@ -139,8 +140,8 @@ def detected(words: str, results: Sequence[Result]) -> Verdict:
                 below.append(bool(result["reputation"][round - 1, client] < honest[round - 1]))
                 drops.append(drop(result, round, number))
     if not below:
-        return Verdict(claim=claim, measured="No runs.", holds=None)
-    return Verdict(
+        return ClaimVerdict(claim=claim, measured="No runs.", holds=None)
+    return ClaimVerdict(
         claim=claim,
         measured=f"In {sum(below)} of {len(below)} attacks the score fell below that of every honest client. "
         f"Drop: {span(drops)}.",

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from eitr.attacks.schedule import Schedule
-from eitr.lab.drawing import styled
 from eitr.lab.experiments.attack_scores import (
     NOTE,
     SCENES,
@@ -17,11 +16,13 @@ from eitr.lab.experiments.attack_scores import (
     span,
     two_rows,
 )
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.profile import Profile
-from eitr.lab.results import Result, Results
-from eitr.lab.runs import Run, paper_rule
-from eitr.lab.synthetic import SyntheticRun
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
+from eitr.lab.plotting import styled
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.federated import paper_rule
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
+from eitr.lab.runs.synthetic import SyntheticRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +61,7 @@ class ReputationOnce(AttackScores):
     paper: ClassVar[str] = "Fig. fix_rep a, varied_rep a"
     schedule: ClassVar[str] = "once"
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Judge the least drop and its growth with the number of parameters, scene by scene."""
         fixed, timed = split(results)
         return [
@@ -111,17 +112,17 @@ def first_drop(result: Result) -> float:
     return drop(result, attack_rounds(result)[0])
 
 
-def least_drop(words: str, timed: Sequence[Result]) -> Verdict:
+def least_drop(words: str, timed: Sequence[Result]) -> ClaimVerdict:
     """Judge whether an attack in any round costs at least 25.11 % of the score."""
     means = {}
     for start in sorted({r.run.schedules[0].start for r in timed}):
         own = by_seed([r for r in timed if r.run.schedules[0].start == start], first_drop)
         means[start] = list(own.values())
     if not means:
-        return Verdict(claim=f"One attack costs at least 25.11 % ({words}).", measured="No runs.", holds=None)
+        return ClaimVerdict(claim=f"One attack costs at least 25.11 % ({words}).", measured="No runs.", holds=None)
     everything = [value for values in means.values() for value in values]
     worst = min(means, key=lambda start: sum(means[start]) / len(means[start]))
-    return Verdict(
+    return ClaimVerdict(
         claim=f"A single attack costs at least 25.11 % of the score ({words}).",
         measured=f"Drop: {span(everything)} over {len(means)} rounds of attack and the seeds; "
         f"smallest mean in round {worst}: {span(means[worst])}.",

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from eitr.lab.drawing import WIDTH, spaced, styled
 from eitr.lab.experiments import robustness_goals
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.robustness_cells import COLUMNS, Cells, Worst
 from eitr.lab.experiments.robustness_grid import (
     CONTENDERS,
@@ -31,9 +30,10 @@ from eitr.lab.experiments.robustness_grid import (
 )
 from eitr.lab.experiments.robustness_maps import FULL_ASR, FULL_LOSS, ROW, draw_points
 from eitr.lab.experiments.scenario import without_repeats
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run
+from eitr.lab.plotting import WIDTH, spaced, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -120,7 +120,7 @@ class Robustness(Experiment):
             )
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Judge our goals."""
         return robustness_goals.verdicts(Cells(results))
 

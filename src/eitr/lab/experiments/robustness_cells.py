@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from eitr.lab.experiments.measures import Spread, final
 from eitr.lab.experiments.robustness_grid import (
     CONTENDERS,
     ELSEWHERE,
@@ -21,8 +20,9 @@ from eitr.lab.experiments.robustness_grid import (
     Threat,
     run_of,
 )
-from eitr.lab.results import Result, Results
-from eitr.lab.runs import FederatedRun
+from eitr.lab.experiments.seed_statistics import SeedValues, final
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.federated import FederatedRun
 
 COLUMNS = ("accuracy", "± accuracy", "points lost", "ASR", "± ASR", "floor of ASR")
 
@@ -31,12 +31,12 @@ COLUMNS = ("accuracy", "± accuracy", "points lost", "ASR", "± ASR", "floor of 
 class Cell:
     """One rule under one attack in one setting, a number a seed."""
 
-    accuracy: Spread
-    loss: Spread
+    accuracy: SeedValues
+    loss: SeedValues
     """What the accuracy is below that of clean FedAvg, seed by seed."""
-    success: Spread | None = None
+    success: SeedValues | None = None
     """The attack success rate (ASR); None where an attack has none."""
-    floor: Spread | None = None
+    floor: SeedValues | None = None
     """The ASR of clean FedAvg, of the same seeds, on the same pages."""
 
     @property

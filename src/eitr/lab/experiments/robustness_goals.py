@@ -6,9 +6,8 @@ Numbers are means over the seeds. A rule whose training diverged in a seed misse
 import math
 from dataclasses import dataclass
 
-from eitr.lab.experiments.interface import Verdict
-from eitr.lab.experiments.judging import floor_text, listed, points
-from eitr.lab.experiments.measures import Arrival, arrival
+from eitr.lab.experiments.claim_checks import floor_text, listed, points
+from eitr.lab.experiments.interface import ClaimVerdict
 from eitr.lab.experiments.robustness_cells import Cells
 from eitr.lab.experiments.robustness_grid import (
     BACKDOOR,
@@ -29,6 +28,7 @@ from eitr.lab.experiments.robustness_grid import (
     Setting,
     Threat,
 )
+from eitr.lab.experiments.seed_statistics import RoundsToReach, rounds_to_reach
 
 LEARNED = 0.8
 """The accuracy that the speed of learning is measured by."""
@@ -60,7 +60,7 @@ GOALS = (
 )
 
 
-def verdicts(cells: Cells) -> list[Verdict]:
+def verdicts(cells: Cells) -> list[ClaimVerdict]:
     """Judge every goal, and whether the rules taken to other settings are the right ones."""
     found = []
     for goal in GOALS:
@@ -75,7 +75,7 @@ def verdicts(cells: Cells) -> list[Verdict]:
     return [*found, chosen_well(cells)]
 
 
-def never_loses(cells: Cells, who: Contender, most: float, setting: Setting = MAIN) -> Verdict:
+def never_loses(cells: Cells, who: Contender, most: float, setting: Setting = MAIN) -> ClaimVerdict:
     """Judge the worst case over all attacks."""
     claim = f"{_where(who, setting)}: no attack costs more than {100 * most:g} points of accuracy against clean FedAvg."
     worst = cells.worst_loss(who, setting)
@@ -91,7 +91,7 @@ def never_loses(cells: Cells, who: Contender, most: float, setting: Setting = MA
     return _judged(claim, told, worst.value, most)
 
 
-def keeps_out(cells: Cells, who: Contender, threat: Threat, most: float, setting: Setting = MAIN) -> Verdict:
+def keeps_out(cells: Cells, who: Contender, threat: Threat, most: float, setting: Setting = MAIN) -> ClaimVerdict:
     """Judge an attack's success against its floor."""
     claim = f"{_where(who, setting)}: the ASR of the {threat.label} is at most its floor + {100 * most:g} points."
     cell = cells.at(who, threat, setting)
@@ -102,7 +102,7 @@ def keeps_out(cells: Cells, who: Contender, threat: Threat, most: float, setting
     return _judged(claim, told, cell.excess, most)
 
 
-def costs_nothing(cells: Cells, who: Contender) -> Verdict:
+def costs_nothing(cells: Cells, who: Contender) -> ClaimVerdict:
     """Judge the accuracy where nobody attacks."""
     claim = f"{who.label}: without attack it ends within {100 * CLEAN_LOSS:g} points of FedAvg."
     mine, clean = cells.at(who, NO_ATTACK), cells.at(FEDAVG, NO_ATTACK)
@@ -112,20 +112,20 @@ def costs_nothing(cells: Cells, who: Contender) -> Verdict:
     return _judged(claim, told, mine.harm, CLEAN_LOSS)
 
 
-def learns_as_fast(cells: Cells, who: Contender) -> Verdict:
+def learns_as_fast(cells: Cells, who: Contender) -> ClaimVerdict:
     """Judge the first round with an accuracy of 80 %, where nobody attacks."""
     claim = f"{who.label}: without attack it takes at most {100 * (SLOWER - 1):.0f} % more rounds to 80 % than FedAvg."
     mine, theirs = (_arrival(cells, one) for one in (who, FEDAVG))
     if mine is None or theirs is None:
         return _not_run(claim)
     if not theirs.always:
-        return Verdict(claim=claim, measured=f"FedAvg gets to 80 %: {theirs.text}.", holds=None)
+        return ClaimVerdict(claim=claim, measured=f"FedAvg gets to 80 %: {theirs.text}.", holds=None)
     ratio = f", {mine.mean / theirs.mean:.2f}x" if mine.always else ""
     told = f"80 %: {mine.text}{ratio}; FedAvg {theirs.text}."
-    return Verdict(claim=claim, measured=told, holds=mine.always and mine.mean <= SLOWER * theirs.mean + _HAIR)
+    return ClaimVerdict(claim=claim, measured=told, holds=mine.always and mine.mean <= SLOWER * theirs.mean + _HAIR)
 
 
-def best_or_near(cells: Cells, setting: Setting) -> Verdict:
+def best_or_near(cells: Cells, setting: Setting) -> ClaimVerdict:
     """Judge the worst case of the fused rule in a hard setting against that of the other rules there."""
     claim = f"{setting.label}: the worst case of {FUSED.label} is the best, or within {100 * NEAR_BEST:g} point of it."
     found = {who: cells.worst_loss(who, setting) for who in cells.contenders(setting)}
@@ -133,36 +133,38 @@ def best_or_near(cells: Cells, setting: Setting) -> Verdict:
     if FUSED not in worst:
         return _not_run(claim)
     if any(math.isnan(one.value) for one in worst.values()):
-        return Verdict(claim=claim, measured=f"{DIVERGED} Clean FedAvg has no accuracy to compare with.", holds=None)
+        return ClaimVerdict(
+            claim=claim, measured=f"{DIVERGED} Clean FedAvg has no accuracy to compare with.", holds=None
+        )
     told = "; ".join(f"{who.label} {_lost(one.value)} ({one.threat.label})" for who, one in worst.items())
     out = [who.label for who in found if who not in worst]
     told = f"Worst cases: {told}." + (f" Not defined: {listed(out)}." if out else "")
     best = min(one.value for one in worst.values())
     mine = worst[FUSED].value
-    return Verdict(claim=claim, measured=told, holds=math.isfinite(mine) and mine <= best + NEAR_BEST + _HAIR)
+    return ClaimVerdict(claim=claim, measured=told, holds=math.isfinite(mine) and mine <= best + NEAR_BEST + _HAIR)
 
 
-def chosen_well(cells: Cells) -> Verdict:
+def chosen_well(cells: Cells) -> ClaimVerdict:
     """Judge whether the rules that were taken to other settings are those the main table would choose."""
     claim = f"The {len(STRONGEST)} rules with the best worst case here are all taken to other settings."
     if len(cells.contenders()) < len(CONTENDERS) or len(cells.threats) < len(THREATS):
-        return Verdict(claim=claim, measured="Not all rules and attacks are run in this profile.", holds=None)
+        return ClaimVerdict(claim=claim, measured="Not all rules and attacks are run in this profile.", holds=None)
     named = cells.strongest()
     if len(named) < len(STRONGEST):
-        return Verdict(claim=claim, measured="Too few rules have a worst case that can be compared.", holds=None)
+        return ClaimVerdict(claim=claim, measured="Too few rules have a worst case that can be compared.", holds=None)
     told = f"Best worst cases here: {listed([who.label for who in named])}."
     missed = [who.label for who in named if who not in ELSEWHERE]
     told += f" Not taken to other settings: {listed(missed)}." if missed else ""
-    return Verdict(claim=claim, measured=told, holds=not missed)
+    return ClaimVerdict(claim=claim, measured=told, holds=not missed)
 
 
 def _where(who: Contender, setting: Setting) -> str:
     return f"{who.label}, {setting.clients} clients"
 
 
-def _arrival(cells: Cells, who: Contender) -> Arrival | None:
+def _arrival(cells: Cells, who: Contender) -> RoundsToReach | None:
     results = cells.results(who, NO_ATTACK, MAIN)
-    return arrival(results, {one.run.seed: LEARNED for one in results}) if len(results) else None
+    return rounds_to_reach(results, {one.run.seed: LEARNED for one in results}) if len(results) else None
 
 
 def _lost(harm: float) -> str:
@@ -170,11 +172,11 @@ def _lost(harm: float) -> str:
     return "diverged" if math.isinf(harm) else f"{points(-harm)}"
 
 
-def _judged(claim: str, told: str, value: float, most: float) -> Verdict:
+def _judged(claim: str, told: str, value: float, most: float) -> ClaimVerdict:
     if math.isnan(value):
-        return Verdict(claim=claim, measured=f"{DIVERGED} Clean FedAvg has nothing to compare with.", holds=None)
-    return Verdict(claim=claim, measured=told, holds=value <= most + _HAIR)
+        return ClaimVerdict(claim=claim, measured=f"{DIVERGED} Clean FedAvg has nothing to compare with.", holds=None)
+    return ClaimVerdict(claim=claim, measured=told, holds=value <= most + _HAIR)
 
 
-def _not_run(claim: str) -> Verdict:
-    return Verdict(claim=claim, measured="Not run in this profile.", holds=None)
+def _not_run(claim: str) -> ClaimVerdict:
+    return ClaimVerdict(claim=claim, measured="Not run in this profile.", holds=None)

@@ -7,8 +7,8 @@ from eitr.aggregation.interface import Rule
 from eitr.aggregation.registry import make_rule, rule_class
 from eitr.attacks.interface import Attack
 from eitr.attacks.registry import make_attack
-from eitr.lab.profile import PROFILES, Profile
-from eitr.lab.runs import FederatedRun, attackers_of, paper_rule
+from eitr.lab.runs.federated import FederatedRun, attackers_of, paper_rule
+from eitr.lab.runs.profile import PROFILES, Profile
 from eitr.model.plan import TrainingPlan
 
 ROUNDS = 40

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from eitr.lab.drawing import colour_bar, heat_map
 from eitr.lab.experiments.robustness_grid import Contender, Setting, Threat
+from eitr.lab.plotting import colour_bar, heat_map
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,9 +11,10 @@ from eitr.aggregation.interface import Rule
 from eitr.attacks.backdoor import Backdoor
 from eitr.attacks.interface import Attack
 from eitr.attacks.label_flip import LabelFlip
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import FederatedRun, Run, attackers_of, paper_rule
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import FederatedRun, attackers_of, paper_rule
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 OURS = "reputation"
 RIVALS = ("fedavg", "residual", "median", "trimmed-mean", "foolsgold", "fltrust")

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eitr.lab import theory
-from eitr.lab.convex import ConvexRun
-from eitr.lab.drawing import BLACK, BLUE, GREEN, VERMILION, LineStyle, draw_spread, legend_below, panels, styled
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.measures import Spread
-from eitr.lab.profile import Profile
-from eitr.lab.results import Result, Results
-from eitr.lab.runs import Run, attackers_of, paper_rule
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
+from eitr.lab.experiments.seed_statistics import SeedValues
+from eitr.lab.plotting import BLACK, BLUE, GREEN, VERMILION, LineStyle, draw_spread, legend_below, panels, styled
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.convex import ConvexRun
+from eitr.lab.runs.federated import attackers_of, paper_rule
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -134,7 +135,7 @@ class Theory(Experiment):
         )  # fmt: skip
         for group in _groups(results):
             run = group[0].run
-            final = Spread(tuple(float(result["distance"][-1]) for result in group))
+            final = SeedValues(tuple(float(result["distance"][-1]) for result in group))
             measured = [float(f"{value:.5g}") for value in (_start(group[0]), final.mean, final.deviation)]
             key = (run.poison, run.rule.rescale, run.clients, run.parameters, run.share, run.rule.a, run.rule.kappa)
             numbers = (delta1_printed, lambda r: printed_bound(r)[-1], lambda r: corrected_bound(r)[-1], rate_printed,
@@ -161,7 +162,7 @@ class Theory(Experiment):
         legend_below(figure, axes.flat)
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Judge the theorem, its condition, the corollary and the directions of the remarks."""
         return [
             *_bounds(results),
@@ -265,13 +266,13 @@ def rate_corrected(result: Result) -> float:
     return theory.rate_corrected(M=run.clients, N=run.parameters, p=run.share, Q=run.samples, **known)
 
 
-def relative(results: Sequence[Result]) -> Spread:
+def relative(results: Sequence[Result]) -> SeedValues:
     """Return the final distance as a share of the start, seed by seed."""
     ordered = sorted(results, key=lambda result: result.run.seed)
-    return Spread(tuple(float(result["distance"][-1] / result["distance"][0]) for result in ordered))
+    return SeedValues(tuple(float(result["distance"][-1] / result["distance"][0]) for result in ordered))
 
 
-def _bounds(results: Results) -> list[Verdict]:
+def _bounds(results: Results) -> list[ClaimVerdict]:
     """Judge the measured distance against both bounds."""
     flipped, scaled, anything = (list(_select(results, poison, "paper")) for poison in ("flip", "scale", "arbitrary"))
     clipped = [r for poison in ("none", "flip", "scale", "arbitrary") for r in _select(results, poison, "median")]
@@ -314,16 +315,16 @@ def _many_words(results: Sequence[Result]) -> str:
     return f" Epsilon left: {min(left):.3f} to {max(left):.3f}." if left else ""
 
 
-def _below(claim: str, results: Sequence[Result], bound: Callable[[Result], Floats], more: str = "") -> Verdict:
+def _below(claim: str, results: Sequence[Result], bound: Callable[[Result], Floats], more: str = "") -> ClaimVerdict:
     """Judge whether the distance is below a bound in every round of every run."""
     if not results:
-        return Verdict(claim=claim, measured="No runs.", holds=None)
+        return ClaimVerdict(claim=claim, measured="No runs.", holds=None)
     holds = all(bool((result["distance"] <= bound(result) + 1e-12).all()) for result in results)
     nearest = max(float((result["distance"] / bound(result))[1:].max()) for result in results)
     finals = [float(result["distance"][-1]) for result in results]
     limits = [float(bound(result)[-1]) for result in results]
     lost = sum(math.isinf(final) for final in finals)
-    return Verdict(
+    return ClaimVerdict(
         claim=claim,
         measured=f"Distance at the end {min(finals):.3g} to {max(finals):.3g} (start about {_start(results[0]):.2f}), "
         f"bound {min(limits):.4g} to {max(limits):.4g}; largest distance over bound in any round: "
@@ -332,15 +333,15 @@ def _below(claim: str, results: Sequence[Result], bound: Callable[[Result], Floa
     )
 
 
-def _contraction(results: Sequence[Result]) -> Verdict:
+def _contraction(results: Sequence[Result]) -> ClaimVerdict:
     """Judge the factor 1 - L r on plain gradient descent, where nothing else is in the way."""
     claim = "Without any error a round brings the model nearer to w* by the factor 1 - L r."
     if not results:
-        return Verdict(claim=claim, measured="No runs.", holds=None)
+        return ClaimVerdict(claim=claim, measured="No runs.", holds=None)
     factors = [float((r["exact"][1:6] / r["exact"][:5]).max()) for r in results]
     printed = [theory.contraction_paper(L=float(r["L"]), r=float(r["r"])) for r in results]
     right = [contraction(result) for result in results]
-    return Verdict(
+    return ClaimVerdict(
         claim=claim,
         measured=f"Exact gradient descent, first five rounds: factor up to {max(factors):.3f}; "
         f"1 - L r = {max(printed):.3f}, 1 - mu r = {max(right):.3f}, which is the right one.",
@@ -348,14 +349,14 @@ def _contraction(results: Sequence[Result]) -> Verdict:
     )
 
 
-def _condition(results: Sequence[Result]) -> Verdict:
+def _condition(results: Sequence[Result]) -> ClaimVerdict:
     """Judge whether the theorem says anything about federations like the paper's."""
     claim = "The condition of Theorem 1 can be met in the paper's setting, so that the theorem applies."
     if not results:
-        return Verdict(claim=claim, measured="No runs.", holds=None)
+        return ClaimVerdict(claim=claim, measured="No runs.", holds=None)
     left = max(epsilon_left(result) for result in results)
     own = theory.condition_paper(M=10, Q=800, p=0.3, d=NETWORK, L=1.0, gradient=1.0, epsilon=1e-6)
-    return Verdict(
+    return ClaimVerdict(
         claim=claim,
         measured=f"Its left side must stay below 1/2. With 10 clients and 20 parameters it is {0.5 - left:.1f}; "
         f"with 10 clients and the paper's {NETWORK:,} parameters about {0.5 - own:.0f}.",
@@ -363,11 +364,11 @@ def _condition(results: Sequence[Result]) -> Verdict:
     )
 
 
-def _corollary(results: Sequence[Result]) -> Verdict:
+def _corollary(results: Sequence[Result]) -> ClaimVerdict:
     """Judge Corollary 1: from some round on, the distance is within twice the error."""
     claim = "Corollary 1 as printed: after the given number of rounds the distance is within the given radius."
     if not results:
-        return Verdict(claim=claim, measured="No runs.", holds=None)
+        return ClaimVerdict(claim=claim, measured="No runs.", holds=None)
     holds, texts = True, []
     for r in results:
         known = {"L": float(r["L"]), "N": r.run.parameters, "delta1": delta1_printed(r), "delta2": delta2_printed(r)}
@@ -376,7 +377,7 @@ def _corollary(results: Sequence[Result]) -> Verdict:
         holds &= rounds < len(r["distance"]) and bool((r["distance"][rounds:] <= radius).all())
         texts.append((rounds, radius, _start(r)))
     rounds, radius, start = texts[0]
-    return Verdict(
+    return ClaimVerdict(
         claim=claim,
         measured=f"It asks for {rounds} rounds and promises {radius:.4g}; the model starts at {start:.2f} already"
         f"{', so this says nothing' if radius > start else ''}.",
@@ -384,14 +385,14 @@ def _corollary(results: Sequence[Result]) -> Verdict:
     )
 
 
-def _delta1(results: Results) -> Verdict:
+def _delta1(results: Results) -> ClaimVerdict:
     """Judge Remark 1's order of Delta1 by computing it."""
     claim = "Remark 1: Delta1 falls with N, like 1/N."
     known = {"a": 0.5, "kappa": 0.3, "W": 2.0, "varpi": 2.0, "delta": 0.1, "E": 0.1}
     values = {N: theory.delta1_paper(M=10, N=N, **known) for N in (10, 100, 10_000, NETWORK)}
     limit = theory.delta1_limit(M=10, varpi=2.0, delta=0.1, E=0.1)
     shown = ", ".join(f"N = {N:,}: {value:.1f}" for N, value in values.items())
-    return Verdict(
+    return ClaimVerdict(
         claim=claim,
         measured=f"Computed from its own formula (M = 10, usual settings): {shown}; "
         f"the limit is {limit:.1f}. It grows.",
@@ -399,34 +400,34 @@ def _delta1(results: Results) -> Verdict:
     )
 
 
-def direction(sweep: Sweep, found: dict[float, list[Result]]) -> Verdict:
+def direction(sweep: Sweep, found: dict[float, list[Result]]) -> ClaimVerdict:
     """Judge whether the error goes where Remark 1 says as one quantity grows, beyond the standard error."""
     claim = f"Remark 1: the error {sweep.printed} as {sweep.symbol} grows."
     if len(found) < 2:
-        return Verdict(claim=claim, measured="There is one value only, nothing to compare.", holds=None)
+        return ClaimVerdict(claim=claim, measured="There is one value only, nothing to compare.", holds=None)
     spreads = {value: relative(group) for value, group in found.items()}
     change = spreads[max(found)].minus(spreads[min(found)])
-    signed = change if sweep.printed == "rises" else Spread(tuple(-value for value in change.values))
-    return Verdict(claim=claim, measured=_along(sweep, spreads), holds=_clearly(signed))
+    signed = change if sweep.printed == "rises" else SeedValues(tuple(-value for value in change.values))
+    return ClaimVerdict(claim=claim, measured=_along(sweep, spreads), holds=_clearly(signed))
 
 
-def _clearly(change: Spread) -> bool:
+def _clearly(change: SeedValues) -> bool:
     """Say whether a change is positive beyond its standard error, and beyond rounding: a changes nothing else."""
     return change.clearly_positive and change.mean > ROUNDING
 
 
-def _along(sweep: Sweep, spreads: dict[float, Spread]) -> str:
+def _along(sweep: Sweep, spreads: dict[float, SeedValues]) -> str:
     shown = "; ".join(f"{sweep.symbol} = {value:g}: {spread.percent}" for value, spread in spreads.items())
     return f"Final distance, of the start: {shown}."
 
 
-def _stable(sweep: Sweep, found: dict[float, list[Result]]) -> Verdict:
+def _stable(sweep: Sweep, found: dict[float, list[Result]]) -> ClaimVerdict:
     """Judge what Fig. hyper shows: a and kappa hardly matter."""
     claim = f"As in Fig. hyper, {sweep.symbol} hardly matters."
     if len(found) < 2:
-        return Verdict(claim=claim, measured="There is one value only, nothing to compare.", holds=None)
+        return ClaimVerdict(claim=claim, measured="There is one value only, nothing to compare.", holds=None)
     means = [relative(group).mean for group in found.values()]
-    return Verdict(
+    return ClaimVerdict(
         claim=claim,
         measured=f"The final distance changes by {100 * (max(means) - min(means)):.2f} % of the start; "
         f"hardly means at most {STABLE:.0%}.",
@@ -434,14 +435,14 @@ def _stable(sweep: Sweep, found: dict[float, list[Result]]) -> Verdict:
     )
 
 
-def _trade_off(found: dict[float, list[Result]]) -> Verdict:
+def _trade_off(found: dict[float, list[Result]]) -> ClaimVerdict:
     """Judge Remark 2, which says the opposite of Remark 1 about kappa."""
     claim = "Remark 2: a larger reward kappa makes the error larger (Remark 1 says smaller)."
     if len(found) < 2:
-        return Verdict(claim=claim, measured="There is one value only, nothing to compare.", holds=None)
+        return ClaimVerdict(claim=claim, measured="There is one value only, nothing to compare.", holds=None)
     spreads = {value: relative(group) for value, group in found.items()}
     change = spreads[max(found)].minus(spreads[min(found)])
-    return Verdict(claim=claim, measured=_along(SWEEPS[-1], spreads), holds=_clearly(change))
+    return ClaimVerdict(claim=claim, measured=_along(SWEEPS[-1], spreads), holds=_clearly(change))
 
 
 def _draw_bounds(axes: Any, results: Sequence[Result], title: str) -> None:

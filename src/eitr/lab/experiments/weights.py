@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.lab.drawing import colour_bar, heat_map, panels, styled
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
-from eitr.lab.experiments.judging import open_where_nan
+from eitr.lab.experiments.claim_checks import open_where_nan
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.scenario import ATTACK_TITLES, BACKDOOR, FLIP, OURS, federations
-from eitr.lab.profile import Profile
-from eitr.lab.results import Results
-from eitr.lab.runs import Run, paper_rule
+from eitr.lab.plotting import colour_bar, heat_map, panels, styled
+from eitr.lab.results.store import Results
+from eitr.lab.runs.federated import paper_rule
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +89,7 @@ class Weights(Experiment):
         colour_bar(figure, mesh, axes, "weight")
         return figure
 
-    def verdicts(self, results: Results) -> list[Verdict]:
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """For each attack: who weighs nothing, who weighs something."""
         return [verdict for attack in ATTACKS for verdict in _judge(results, attack.name)]
 
@@ -104,7 +105,7 @@ def _weights(results: Results, attack: str, title: str) -> tuple[NDArray[Any], N
     )
 
 
-def _judge(results: Results, attack: str) -> list[Verdict]:
+def _judge(results: Results, attack: str) -> list[ClaimVerdict]:
     word = ATTACK_TITLES[attack].capitalize()
     sums = {title: float(sum(part.sum() for part in _weights(results, attack, title))) for title in RULES}
     return [
@@ -118,11 +119,11 @@ def _judge(results: Results, attack: str) -> list[Verdict]:
     ]
 
 
-def _weigh_nothing(results: Results, attack: str, title: str, word: str) -> Verdict:
+def _weigh_nothing(results: Results, attack: str, title: str, word: str) -> ClaimVerdict:
     _, attackers = _weights(results, attack, title)
     later = attackers[:, 1:]
     gone = float((later <= NOTHING).mean())
-    return Verdict(
+    return ClaimVerdict(
         claim=f"{word}, {title}: attackers weigh 0 from round 2 on.",
         measured=f"From round 2 on {100 * gone:.0f} % of the attackers' weights are 0 (at most {NOTHING:g}); the "
         f"largest is {later.max():.3f}, together they weigh {later.sum(axis=2).mean():.3f} of 1.",
@@ -130,10 +131,10 @@ def _weigh_nothing(results: Results, attack: str, title: str, word: str) -> Verd
     )
 
 
-def _honest_weigh_more(results: Results, attack: str, word: str) -> Verdict:
+def _honest_weigh_more(results: Results, attack: str, word: str) -> ClaimVerdict:
     honest, attackers = _weights(results, attack, "Reputation")
     one, other = honest[:, 1:].mean(axis=(0, 2)), attackers[:, 1:].mean(axis=(0, 2))
-    return Verdict(
+    return ClaimVerdict(
         claim=f"{word}, Reputation: honest clients weigh more than attackers.",
         measured=f"In {int((one > other).sum())} of {len(one)} rounds from round 2 on; on average {one.mean():.3f} "
         f"against {other.mean():.3f} for a client.",
@@ -141,13 +142,13 @@ def _honest_weigh_more(results: Results, attack: str, word: str) -> Verdict:
     )
 
 
-def _residual(results: Results, attack: str, word: str) -> Verdict:
+def _residual(results: Results, attack: str, word: str) -> ClaimVerdict:
     honest, attackers = _weights(results, attack, "Residual")
     means = attackers.mean(axis=(0, 1))
     later = attackers[:, 1:]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = float((later.max(axis=2) / later.min(axis=2)).mean())
-    return Verdict(
+    return ClaimVerdict(
         claim=f"{word}, Residual: attackers' weights are nearly equal, and not 0.",
         measured=f"Smallest {later.min():.3f}; in a round the largest is {ratio:.2f} times the smallest on average "
         f"(nearly equal: at most {SIMILAR:g}). Mean {means.mean():.3f}; of honest clients {honest.mean():.3f}.",

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eitr.lab.description import Description, Times
-from eitr.lab.drawing import figure_svg
-from eitr.lab.experiments.interface import Experiment, Table, Verdict
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.registry import experiment
-from eitr.lab.results import Store
-from eitr.lab.runs import Run
+from eitr.lab.plotting import figure_svg
+from eitr.lab.results.metadata import LabMetadata, Timings
+from eitr.lab.results.store import Store
+from eitr.lab.runs.run import Run
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be judged"
 STATUSES = (HOLDS, FAILS, OPEN)
@@ -23,7 +23,7 @@ def claims_heading(sections: Sequence["Section"]) -> str:
     return WANTED if all(wanted) else f"{CLAIMED}, or {WANTED}"
 
 
-def status_of(verdict: Verdict) -> str:
+def status_of(verdict: ClaimVerdict) -> str:
     """Return what became of a claim, in words."""
     return OPEN if verdict.holds is None else HOLDS if verdict.holds else FAILS
 
@@ -40,7 +40,7 @@ class Section:
     seconds: float | None
     table: Table | None = None
     summary: Table | None = None
-    verdicts: Sequence[Verdict] = ()
+    verdicts: Sequence[ClaimVerdict] = ()
     svg: str | None = None
 
     @property
@@ -53,10 +53,10 @@ class Section:
         return sum(status_of(verdict) == status for verdict in self.verdicts)
 
 
-def make_section(id: str, lab: Description, store: Store, times: Times) -> Section:
+def make_section(id: str, lab: LabMetadata, store: Store, times: Timings) -> Section:
     """Return the section of one experiment, from the results that are there."""
     chosen = experiment(id)
-    runs = chosen.runs(lab.settings())
+    runs = chosen.runs(lab.full_profile())
     missing = sum(not store.has(run) for run in runs)
     seconds = times.of([run.key for run in runs])
     if missing:

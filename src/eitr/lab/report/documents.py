@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from eitr.lab.description import Description, Times
 from eitr.lab.experiments.interface import Table
 from eitr.lab.report.content import STATUSES, Section, claims_heading, status_of
+from eitr.lab.results.metadata import LabMetadata, Timings
 
 
-def json_document(lab: Description, times: Times, sections: Sequence[Section]) -> str:
+def json_document(lab: LabMetadata, times: Timings, sections: Sequence[Section]) -> str:
     """Return everything a report says, as JSON; a number that is not there is null."""
     content = {
         "lab": {**asdict(lab), "seconds": times.total},
@@ -59,7 +59,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def markdown_verdicts(lab: Description, sections: Sequence[Section]) -> str:
+def markdown_verdicts(lab: LabMetadata, sections: Sequence[Section]) -> str:
     """Return all verdicts as one Markdown table."""
     lines = [
         "# Verdicts",

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from eitr.errors import InputError
 from eitr.io.atomic import write_together
-from eitr.lab.description import read_description, read_times
 from eitr.lab.report.content import Section, make_section
 from eitr.lab.report.documents import json_document, markdown_verdicts
 from eitr.lab.report.page import page
-from eitr.lab.results import Result, Store
-from eitr.lab.tidy import write_table
+from eitr.lab.results.long_table import write_long_table
+from eitr.lab.results.metadata import read_metadata, read_timings
+from eitr.lab.results.store import Result, Store
 
 
 def make_report(folder: Path) -> Path:
@@ -20,7 +20,7 @@ def make_report(folder: Path) -> Path:
     whose runs are not finished is listed with the command that goes on. The same results and times give the
     same bytes.
     """
-    lab, times = read_description(folder), read_times(folder)
+    lab, times = read_metadata(folder), read_timings(folder)
     store = Store(folder)
     sections = [make_section(id, lab, store, times) for id in lab.experiments]
     try:
@@ -34,7 +34,7 @@ def make_report(folder: Path) -> Path:
         folder / "verdicts.md": markdown_verdicts(lab, sections),
         folder / "report.html": page(lab, times, sections),
     }
-    write_table(folder / "rounds.parquet", _finished(sections, store))
+    write_long_table(folder / "rounds.parquet", _finished(sections, store))
     write_together({path: text.encode() for path, text in documents.items()})
     return folder / "report.html"
 

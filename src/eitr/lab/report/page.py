@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Any
 
-from eitr.lab.description import Description, Times
-from eitr.lab.experiments.interface import Table, Verdict
+from eitr.lab.experiments.interface import ClaimVerdict, Table
 from eitr.lab.report.content import CLAIMED, FAILS, HOLDS, OPEN, STATUSES, WANTED, Section, claims_heading, status_of
 from eitr.lab.report.markup import Markup, tag
+from eitr.lab.results.metadata import LabMetadata, Timings
 
 SYMBOLS = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
 CLASSES = {HOLDS: "holds", FAILS: "fails", OPEN: "open"}
@@ -16,7 +16,7 @@ LONG = 14
 """A table with more rows is folded."""
 
 
-def page(lab: Description, times: Times, sections: Sequence[Section]) -> str:
+def page(lab: LabMetadata, times: Timings, sections: Sequence[Section]) -> str:
     """Return the whole page."""
     title = f"EITR lab report: {lab.profile} profile, {lab.data}"
     head = tag(
@@ -48,7 +48,7 @@ def page(lab: Description, times: Times, sections: Sequence[Section]) -> str:
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _overview(lab: Description, sections: Sequence[Section]) -> str:
+def _overview(lab: LabMetadata, sections: Sequence[Section]) -> str:
     counts = [f"{_total(sections, status)} {_verb(status, _total(sections, status))}" for status in STATUSES]
     unfinished = sum(not section.finished for section in sections)
     more = f" {unfinished} experiments are unfinished." if unfinished > 1 else ""
@@ -81,7 +81,7 @@ def _contents(sections: Sequence[Section]) -> Markup:
                aria_label="Contents")  # fmt: skip
 
 
-def _summary(lab: Description, times: Times, sections: Sequence[Section]) -> Markup:
+def _summary(lab: LabMetadata, times: Timings, sections: Sequence[Section]) -> Markup:
     rows = [
         [
             tag("a", section.experiment.title, href=f"#{section.experiment.id}"),
@@ -108,7 +108,7 @@ def _summary(lab: Description, times: Times, sections: Sequence[Section]) -> Mar
     )
 
 
-def _facts(lab: Description, times: Times, sections: Sequence[Section]) -> Markup:
+def _facts(lab: LabMetadata, times: Timings, sections: Sequence[Section]) -> Markup:
     """Return data, hardware, seeds and time as a list."""
     facts = [
         ("Command", tag("code", lab.command) if lab.command else None),
@@ -176,7 +176,7 @@ def _verdicts(section: Section) -> Markup:
     return _table(f"Verdicts: {section.experiment.title}", heads, rows, class_="verdicts")
 
 
-def _badge(verdict: Verdict) -> Markup:
+def _badge(verdict: ClaimVerdict) -> Markup:
     status = status_of(verdict)
     return tag(
         "span", tag("span", f"{SYMBOLS[status]} ", aria_hidden="true"), status, class_=f"badge {CLASSES[status]}"

@@ -1,0 +1,218 @@
+"""Rules by which a claim is judged, fixed before anything was measured.
+
+A rule's numbers are means over the seeds. "Stable" means that over all settings the accuracy changes by at most 2
+points and the attack success rate (ASR) by at most 5. A trend is judged seed by seed: the mean change must exceed its
+standard error. A rule that diverged in every seed is out of a comparison, and named; ours loses when it diverged.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from eitr.lab.experiments.interface import ClaimVerdict
+from eitr.lab.experiments.scenario import OURS, RIVALS
+from eitr.lab.experiments.seed_statistics import RoundsToReach, SeedValues
+from eitr.lab.plotting import RULE_STYLES
+
+STABLE_ACCURACY = 0.02
+STABLE_ASR = 0.05
+SAME = 0.005
+"""Accuracies closer than this are the same."""
+LINEAR = 0.9
+"""The least R² of a straight line through the means that counts as linear."""
+
+Settings = Mapping[str, Mapping[str, SeedValues]]
+"""By setting (in words, "30 %"), then by rule."""
+
+
+def points(difference: float) -> str:
+    """Return a difference of two shares in words: +1.3 points."""
+    return f"{100 * difference:+.{1 if abs(difference) >= 0.0005 else 2}f} points"
+
+
+def name_of(rule: str) -> str:
+    """Return the name of a rule that people read."""
+    return RULE_STYLES[rule].label
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list: "a, b and c"."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def open_where_nan(verdict: ClaimVerdict, *numbers: float) -> ClaimVerdict:
+    """Leave a claim open where a number it rests on does not exist, because training diverged."""
+    if not any(math.isnan(number) for number in numbers):
+        return verdict
+    return ClaimVerdict(claim=verdict.claim, measured="Training diverged, so there is nothing to compare.", holds=None)
+
+
+def floor_text(floor: SeedValues) -> str:
+    """Return the sentence that goes with every ASR."""
+    return f"Floor (clean FedAvg): {floor.percent}."
+
+
+def leads(
+    claim: str,
+    found: Settings,
+    *,
+    highest: bool,
+    least: float = 0.0,
+    rivals: Sequence[str] = RIVALS,
+    each: bool = True,
+    more: str = "",
+) -> ClaimVerdict:
+    """Judge whether our rule has the best mean in every setting, by at least `least` (a share) over the next one.
+
+    A negative `least` asks for "the same or better": nobody may be ahead by more than that. `each` says whether the
+    numbers of each setting are given.
+    """
+    margins, won, out = [], [], set()
+    for setting, spreads in found.items():
+        ours, sign = spreads[OURS], 1 if highest else -1
+        out |= {name_of(rule) for rule in (OURS, *rivals) if rule in spreads and spreads[rule].diverged}
+        # Seed by seed: a rule that diverged in some is compared in the others, and named.
+        gaps = [sign * ours.lead_over(spreads[rule]) for rule in rivals if rule in spreads]
+        gaps = [gap for gap in gaps if not math.isnan(gap)]
+        if ours.diverged:
+            margins.append((-math.inf, max(gaps, default=-math.inf)))
+        elif gaps:
+            margins.append((min(gaps), max(gaps)))
+        if not ours.diverged and (not gaps or (min(gaps) >= least and (min(gaps) > 0 or least < 0))):
+            won.append(setting)
+    if not margins:
+        return ClaimVerdict(claim=claim, measured="No other rule finished without diverging.", holds=None)
+    shown = "; ".join(f"{setting}: {_against(spreads, rivals, highest)}" for setting, spreads in found.items())
+    low, high = min(margin for margin, _ in margins), max(best for _, best in margins)
+    needed = f" by at least {100 * least:g} point{'' if least == 0.01 else 's'}" if least > 0 else ""
+    needed = f", or within {-100 * least:g} points of the best," if least < 0 else needed
+    measured = (
+        f"Best{needed} in {len(won)} of {len(found)} setting{'' if len(found) == 1 else 's'}. Lead over the others: "
+        f"{points(low)} to {points(high)}.{f' {shown}.' if each else ''}"
+    )
+    if out:
+        measured += f" Diverged in some seed: {listed(sorted(out))}."
+    return ClaimVerdict(claim=claim, measured=f"{measured} {more}".strip(), holds=len(won) == len(found))
+
+
+def _against(spreads: Mapping[str, SeedValues], rivals: Sequence[str], highest: bool) -> str:
+    """Return our number and that of the best other rule."""
+    there = [rule for rule in rivals if rule in spreads and not math.isnan(spreads[rule].mean)]
+    if not there:
+        return spreads[OURS].percent
+    best = (max if highest else min)(there, key=lambda rule: spreads[rule].mean)
+    return f"{spreads[OURS].percent} against {spreads[best].percent} ({name_of(best)})"
+
+
+def exceeds_ours(claim: str, found: Settings, *, least: float, more: str = "") -> ClaimVerdict:
+    """Judge whether each other rule's ASR, averaged over the settings, is at least `least` (a share) above ours."""
+    ours = float(np.mean([spreads[OURS].mean for spreads in found.values()]))
+    means = {rule: float(np.mean([spreads[rule].mean for spreads in found.values()])) for rule in RIVALS}
+    means = {rule: mean for rule, mean in means.items() if not math.isnan(mean)}
+    if math.isnan(ours) or not means:
+        return ClaimVerdict(claim=claim, measured="Diverged, so there is no mean ASR to compare.", holds=None)
+    if ours == 0:
+        return ClaimVerdict(claim=claim, measured="Our ASR is 0, so no percentage above it exists.", holds=None)
+    shown = ", ".join(
+        f"{name_of(rule)} {100 * mean:.1f} % ({100 * (mean / ours - 1):+.0f} %)" for rule, mean in means.items()
+    )
+    holds = min(means.values()) >= (1 + least) * ours
+    measured = f"Mean ASR over the settings: ours {100 * ours:.1f} %; {shown}. {more}".strip()
+    return ClaimVerdict(claim=claim, measured=measured, holds=holds)
+
+
+def stable(
+    claim: str, accuracy: Mapping[str, SeedValues] | None, asr: Mapping[str, SeedValues] | None, more: str = ""
+) -> ClaimVerdict:
+    """Judge whether accuracy and ASR hardly change over the settings."""
+    holds, texts = True, []
+    for word, found, tolerance in (("Accuracy", accuracy, STABLE_ACCURACY), ("ASR", asr, STABLE_ASR)):
+        if found is None:
+            continue
+        means = {setting: spread.mean for setting, spread in found.items()}
+        if any(math.isnan(mean) for mean in means.values()):
+            return ClaimVerdict(claim=claim, measured="The rule diverged in every seed of a setting.", holds=False)
+        low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+        width = means[high] - means[low]
+        holds &= width <= tolerance
+        texts.append(
+            f"{word} from {found[low].percent} ({low}) to {found[high].percent} ({high}), a range of "
+            f"{100 * width:.1f} points; stable is at most {100 * tolerance:g}."
+        )
+    if max(len(found) for found in (accuracy, asr) if found is not None) < 2:
+        return ClaimVerdict(claim=claim, measured="There is one setting only, nothing to compare.", holds=None)
+    return ClaimVerdict(claim=claim, measured=" ".join([*texts, more]).strip(), holds=holds)
+
+
+def trend(
+    claim: str,
+    first: tuple[str, SeedValues],
+    last: tuple[str, SeedValues],
+    *,
+    rises: bool,
+    at_most: float = math.inf,
+    more: str = "",
+) -> ClaimVerdict:
+    """Judge whether a quantity rises (or falls) from the first setting to the last, by at most `at_most`."""
+    change = last[1].minus(first[1])
+    if math.isnan(change.mean):
+        return ClaimVerdict(claim=claim, measured="Diverged, so there is no change to judge.", holds=None)
+    signed = change if rises else SeedValues(tuple(-value for value in change.values))
+    bound = f" Slightly means at most {100 * at_most:g} points." if at_most < math.inf else ""
+    measured = f"{first[1].percent} at {first[0]}, {last[1].percent} at {last[0]}: {points(change.mean)}.{bound} {more}"
+    return ClaimVerdict(
+        claim=claim, measured=measured.strip(), holds=signed.clearly_positive and signed.mean <= at_most
+    )
+
+
+def linear(claim: str, x: Sequence[float], found: Mapping[str, Sequence[SeedValues]], *, rises: bool,
+           least: float = 0.01, more: str = "") -> ClaimVerdict:  # fmt: skip
+    """Judge whether each rule's means follow a rising (or falling) line: R² at least 0.9, a change of `least`."""
+    if len(x) < 3:
+        return ClaimVerdict(claim=claim, measured="A line needs at least three shares.", holds=None)
+    holds, texts = True, []
+    for rule, spreads in found.items():
+        means = np.array([spread.mean for spread in spreads])
+        if np.isnan(means).any():
+            texts.append(f"{name_of(rule)} diverged")
+            holds = False
+            continue
+        slope, level = np.polyfit(x, means, 1)
+        total = float(((means - means.mean()) ** 2).sum())
+        fit = 1 - float(((means - slope * np.asarray(x) - level) ** 2).sum()) / total if total > 0 else 0.0
+        change = slope * (x[-1] - x[0])
+        holds &= fit >= LINEAR and (change if rises else -change) >= least
+        texts.append(f"{name_of(rule)} {points(change)} (R² {fit:.2f})")
+    word = "rise" if rises else "fall"
+    measured = f"Along a straight line from {100 * x[0]:.0f} % to {100 * x[-1]:.0f} %: {', '.join(texts)}. "
+    measured += (
+        f"Needed: a {word} of at least {100 * least:g} point{'s' if least != 0.01 else ''}, R² at least {LINEAR}."
+    )
+    return ClaimVerdict(claim=claim, measured=f"{measured} {more}".strip(), holds=bool(holds))
+
+
+def faster(claim: str, ours: RoundsToReach, others: Mapping[str, RoundsToReach], *, least: float) -> ClaimVerdict:
+    """Judge whether our rule converges at least `least` times faster than each of the others.
+
+    A rule that never got there has only a lower bound; where the bound does not decide, nobody can say.
+    """
+    if not ours.always:
+        better = [name_of(rule) for rule, other in others.items() if other.always]
+        if better:
+            text = f"Ours: {ours.text} within {ours.limit} rounds; {listed(better)} got there in every seed."
+            return ClaimVerdict(claim=claim, measured=text, holds=False)
+        text = f"Ours: {ours.text} within {ours.limit} rounds; nor did the others get there in every seed."
+        return ClaimVerdict(claim=claim, measured=text, holds=None)
+    holds: bool | None = True
+    texts = []
+    for rule, other in others.items():
+        ratio = other.mean / ours.mean
+        if ratio < least:
+            holds = False if other.always else (holds and None)
+        sign = "" if other.always else "at least "
+        texts.append(f"{name_of(rule)} {other.text}, {sign}{ratio:.1f}x")
+    measured = f"Ours: {ours.text}. {'; '.join(texts)}. Needed: {least:g}x."
+    if holds is None:
+        measured += f" Within {ours.limit} rounds this cannot be decided."
+    return ClaimVerdict(claim=claim, measured=measured, holds=holds)

@@ -1,0 +1,138 @@
+"""Which pages every client trains on in a round: all clients and steps at once, as tensors on the run's device.
+
+Shuffling sorts random words instead of swapping: a different order from that of `eitr.model.training`, just as random,
+and one operation for all clients. A client's words depend on the seed, the round and the client alone, so that all
+rules, and all devices, see the same batches in the same order.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from eitr.attacks.interface import Attack, Batches, Twins
+from eitr.lab.runs.federated import FederatedRun
+from eitr.lab.simulation.population import Population, Stream
+from eitr.model.random import Stream as TrainingStream
+from eitr.model.random import key_of
+from eitr.model.torch_random import WORDS, draw
+
+
+class RoundBatches(NamedTuple):
+    """The batches of every client of a federation, and last those of the server's trusted pages."""
+
+    rows: Tensor
+    """(clients + 1, steps, batch) int32: rows of the table."""
+    labels: Tensor
+    """(clients + 1, steps, batch) int32."""
+    sizes: Tensor
+    """(clients + 1, steps) int32: places in use of each batch; 0 beyond the client's last step."""
+    steps: list[int]
+    """Steps that each client takes."""
+    dropout_keys: list[int]
+    """Names each client's words of dropout."""
+
+
+class Trainees:
+    """The clients of one population, and the server with its trusted pages, ready to have their batches drawn."""
+
+    def __init__(self, people: Population, labels: Tensor, run: FederatedRun, twins: Twins) -> None:
+        self._run, self._labels, self._twins = run, labels, twins
+        self._attackers = np.flatnonzero(people.attacker)
+        self._clients = _Owners(people.pages, run, labels.device)
+        self._server = _Owners([people.root if len(people.root) else people.pages[0][:1]], run, labels.device)
+
+    def attack_in(self, round: int) -> bool:
+        """Say whether the attackers, if there are any, attack in a round."""
+        attack = self._run.attack
+        return attack is not None and self._run.schedule.active(round) and attack.active(round)
+
+    def draw(self, round: int) -> RoundBatches:
+        """Return the batches of a round; rounds count from 1."""
+        run = self._run
+        attack = run.attack if self.attack_in(round) else None
+        clients = run.clients
+        seeds = [key_of(run.seed, Stream.TRAINING, round, client) for client in range(clients + 1)]
+        usual = np.full(clients, run.steps) if run.steps else run.plan.epochs * self._clients.batches_an_epoch
+        mine = usual.copy()
+        if attack is not None:
+            # As many more as the extra epochs are more epochs.
+            mine[self._attackers] = usual[self._attackers] * (run.plan.epochs + attack.extra_epochs) // run.plan.epochs
+        own = self._clients.draw(seeds[:clients], mine)
+        # The server takes as many steps as a client, as in FLTrust: the length of its own step is everybody's.
+        trusted = self._server.draw(seeds[clients:], np.array([int(np.median(usual))]))
+        steps = max(own.rows.shape[1], trusted.rows.shape[1])
+        rows, sizes = (
+            torch.cat([longer(mine, steps), longer(theirs, steps)])
+            for mine, theirs in ((own.rows, trusted.rows), (own.sizes, trusted.sizes))
+        )
+        labels = self._labels[rows]
+        if attack is not None:
+            rows, labels = self._poisoned(attack, rows, labels, sizes)
+        keys = [key_of(seed, TrainingStream.DROPOUT) for seed in seeds]
+        return RoundBatches(rows.int(), labels.int(), sizes.int(), own.steps + trusted.steps, keys)
+
+    def _poisoned(self, attack: Attack, rows: Tensor, labels: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
+        """Return all batches, those of the attackers as the attack would have them."""
+        who = torch.from_numpy(self._attackers).to(rows.device)
+        page_key = torch.tensor(key_of(self._run.seed, Stream.PAGES), device=rows.device)
+        honest = Batches(rows[who], labels[who], sizes[who], draw(page_key, rows[who]))
+        poisoned = attack.poison_batches(honest, self._twins)
+        rows, labels = rows.clone(), labels.clone()
+        rows[who], labels[who] = poisoned.rows, poisoned.labels
+        return rows, labels
+
+
+class _Drawn(NamedTuple):
+    rows: Tensor
+    sizes: Tensor
+    steps: list[int]
+
+
+class _Owners:
+    """Who has which pages. How many pages, batches and steps is kept on the host: asking a GPU would stop it."""
+
+    def __init__(self, pages: list[NDArray[np.int64]], run: FederatedRun, device: torch.device) -> None:
+        self._plan = run.plan
+        counts = np.array([len(own) for own in pages])
+        padded = np.zeros((len(pages), counts.max()), np.int64)
+        for owner, own in enumerate(pages):
+            padded[owner, : len(own)] = own
+        self.batches_an_epoch = np.minimum(-(-counts // run.plan.batch_size), run.plan.max_batches)
+        self._pages = torch.from_numpy(padded).to(device)
+        self._counts = torch.from_numpy(counts).to(device)
+
+    def draw(self, seeds: list[int], steps: NDArray[np.int64]) -> _Drawn:
+        """Return the rows of so many batches of each owner: epoch after epoch, each in a new order."""
+        device, size = self._pages.device, self._plan.batch_size
+        order = self._orders(seeds, int((-(-steps // self.batches_an_epoch)).max()))
+        # Step t of an owner is batch t mod k of its epoch t div k, with k its batches an epoch.
+        step = np.arange(steps.max())[None, :]
+        epoch = np.minimum(step // self.batches_an_epoch[:, None], order.shape[1] - 1)
+        first = step % self.batches_an_epoch[:, None] * size
+        epoch, first = (torch.from_numpy(numbers).to(device) for numbers in (epoch, first))
+        training = torch.from_numpy(step < steps[:, None]).to(device)
+        sizes = torch.clamp(self._counts[:, None] - first, max=size) * training
+        place = (first[..., None] + torch.arange(size, device=device)).clamp(max=order.shape[2] - 1)
+        owner = torch.arange(len(steps), device=device)[:, None, None]
+        return _Drawn(self._pages[owner, order[owner, epoch[..., None], place]], sizes, steps.tolist())
+
+    def _orders(self, seeds: list[int], epochs: int) -> Tensor:
+        """Return a random order of every owner's pages for every epoch, (owners, epochs, places)."""
+        device = self._pages.device
+        shuffles = torch.tensor([key_of(seed, TrainingStream.SHUFFLE) for seed in seeds], device=device)
+        keys = draw(shuffles[:, None], torch.arange(epochs, device=device)[None, :])
+        places = torch.arange(self._pages.shape[1], device=device)
+        words = draw(keys[..., None], places)
+        words.masked_fill_((places >= self._counts[:, None])[:, None, :], WORDS)
+        needed = self._plan.batch_size * self._plan.max_batches
+        return torch.sort(words, dim=-1, stable=True).indices[..., :needed]
+
+
+def longer(part: Tensor, steps: int) -> Tensor:
+    """Return (owners, steps, ...) with zeros behind the last step: nobody looks there."""
+    result = part.new_zeros((part.shape[0], steps, *part.shape[2:]))
+    result[:, : part.shape[1]] = part
+    return result

@@ -1,0 +1,70 @@
+"""From runs to results: each kind of run goes to the part of the lab that computes it."""
+
+import time
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+
+import torch
+
+from eitr.compiled import JIT
+from eitr.datasets.interface import Examples
+from eitr.datasets.registry import load
+from eitr.errors import InputError
+from eitr.lab.results.store import Computed
+from eitr.lab.runs.federated import FederatedRun
+from eitr.lab.runs.run import Run
+from eitr.lab.simulation.context import Context
+from eitr.model.network import Network
+from eitr.taxonomy import NAMES
+
+KINDS = {
+    "synthetic": "eitr.lab.simulation.synthetic",
+    "convex": "eitr.lab.simulation.convex",
+    "image": "eitr.lab.simulation.images.run",
+}
+"""Where the runs that are computed one by one have their function `compute(run, context)`."""
+HIDDEN = (256, 32)
+"""The hidden layers of the paper's network."""
+
+
+def compute(runs: Sequence[Run], context: Context, examples: Examples | None) -> Iterator[Computed]:
+    """Compute runs of any kinds, the federations on these examples; each is yielded as soon as it is finished."""
+    federated = [run for run in runs if isinstance(run, FederatedRun)]
+    if federated and examples is not None:
+        network = Network((examples.rows.width, *HIDDEN, len(examples.classes)))
+        engine = import_module(
+            "eitr.lab.simulation.sparse_engine" if sparse(context.device) else "eitr.lab.simulation.batched_engine"
+        )
+        yield from engine.run_all(federated, examples, network, context)
+    for run in runs:
+        if not isinstance(run, FederatedRun):
+            start = time.perf_counter()
+            arrays = import_module(KINDS[run.kind]).compute(run, context)
+            yield Computed(run, arrays, time.perf_counter() - start)
+
+
+def examples_for(runs: Sequence[Run], data: str, data_dir: Path | None) -> Examples | None:
+    """Load the data of the federations among some runs; None where there are none."""
+    if not any(isinstance(run, FederatedRun) for run in runs):
+        return None
+    examples = load(data, data_dir=data_dir)
+    if not examples.test.any():
+        raise InputError(f"{examples.name} has no test pages: nothing could be measured")
+    if examples.classes != NAMES:
+        raise InputError(f"{examples.name} has the classes {', '.join(examples.classes)}, not {', '.join(NAMES)}")
+    return examples
+
+
+def sparse(device: torch.device) -> bool:
+    """Say whether the engine for processors is used: it needs compiled kernels."""
+    return device.type == "cpu" and JIT
+
+
+def pick_device(name: str) -> torch.device:
+    """Return the device of a name: "auto" is a GPU if there is one."""
+    if name not in ("auto", "cpu", "cuda"):
+        raise InputError(f"the device is auto, cpu or cuda, not {name!r}")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise InputError("torch finds no CUDA device here: take --device cpu, or install a torch built for CUDA")
+    return torch.device("cuda" if name == "cuda" or (name == "auto" and torch.cuda.is_available()) else "cpu")

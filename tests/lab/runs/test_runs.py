@@ -1,0 +1,76 @@
+from dataclasses import fields, replace
+
+import pytest
+
+from eitr.attacks.backdoor import Backdoor
+from eitr.attacks.label_flip import LabelFlip
+from eitr.attacks.schedule import Schedule
+from eitr.lab.runs.federated import FederatedRun, paper_rule
+from eitr.model.plan import TrainingPlan
+
+RUN = FederatedRun(data="builtin", rule=paper_rule("reputation"), attack=LabelFlip(), attackers=3)
+
+CHANGES = {
+    "seed": 1,
+    "data": "covid",
+    "rule": paper_rule("reputation", kappa=0.4),
+    "clients": 11,
+    "alpha": 0.5,
+    "rounds": 99,
+    "attack": LabelFlip(share=0.5),
+    "attackers": 4,
+    "schedule": Schedule.parse("from:2"),
+    "plan": TrainingPlan(epochs=9),
+    "steps": 150,
+    "trusted": 300,
+    "exclusive": "religion",
+}
+
+
+def test_every_field_has_a_change_to_try():
+    assert set(CHANGES) == {field.name for field in fields(FederatedRun)}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_the_key_changes_with_every_field(name):
+    assert replace(RUN, **{name: CHANGES[name]}).key != RUN.key
+
+
+def test_the_key_tells_attacks_and_rules_of_equal_settings_apart():
+    keys = {replace(RUN, rule=paper_rule(name)).key for name in ("fedavg", "median", "foolsgold")}
+    keys |= {replace(RUN, attack=attack).key for attack in (LabelFlip(), Backdoor())}
+    assert len(keys) == 5
+
+
+def test_equal_runs_have_equal_keys_now_and_later():
+    again = FederatedRun(attackers=3, attack=LabelFlip(), rule=paper_rule("reputation"), data="builtin")
+    assert again == RUN
+    assert hash(again) == hash(RUN)
+    # Files of results are named by keys: if this one changes, those of earlier versions are not found again.
+    assert again.key == RUN.key == "12a7d64d559ea693b199"
+
+
+def test_a_run_describes_itself_with_names_and_numbers():
+    described = RUN.describe()
+    assert described["is"] == "federated"
+    assert described["rule"]["rescale"] == "paper"
+    assert described["attack"] == {
+        "is": "label-flip",
+        "extra_epochs": 5,
+        "share": 1.0,
+        "source": "health",
+        "target": "non-sensitive",
+    }
+
+
+def test_rules_are_as_the_paper_ran_them():
+    assert paper_rule("reputation").rescale == "paper"
+    assert paper_rule("reputation", rescale="median").rescale == "median"
+    assert paper_rule("trimmed-mean", 3, 10).beta == pytest.approx(0.3)
+    assert paper_rule("trimmed-mean", 5, 10).beta == pytest.approx(0.4)  # below a half, or nobody is left
+
+
+def test_success_of_both_attacks_is_measured_where_nobody_attacks():
+    assert list(replace(RUN, attack=None, attackers=0).probes) == ["label-flip", "backdoor"]
+    assert RUN.probes == {"label-flip": LabelFlip()}
+    assert RUN.title == "reputation, label-flip 3/10, seed 0"
