@@ -10,7 +10,11 @@ import { byId, putTexts, tell, trying, when } from "../shared/page";
 const box = (id: string) => byId(id, HTMLInputElement);
 
 putTexts();
-void trying(showChoices);
+void trying(showChoices).finally(() => {
+  // Not before: what the worker answers would overwrite what the person has ticked in the meantime.
+  byId("choices", HTMLFieldSetElement).disabled = false;
+  byId("save", HTMLButtonElement).disabled = false;
+});
 
 when("contributing", "change", async () => {
   byId("where", HTMLElement).hidden = !box("contributing").checked;
