@@ -30,6 +30,8 @@ class Federation:
         self.round: int | None = 1
         self.epochs = 2
         self.asked: list[str] = []
+        self.answered = 0
+        """How many requests were answered, whether or not anybody still waited for it."""
         self.enrolled = 0
         self.updates: dict[int, list[str]] = {}
         self.spoiled: dict[str, Answer | Callable[[], Answer]] = {}
@@ -100,6 +102,12 @@ def federation() -> Iterator[Federation]:
         protocol_version = "HTTP/1.1"
 
         def handle_any(self) -> None:
+            try:
+                self.handle_one()
+            finally:
+                found.answered += 1
+
+        def handle_one(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"] or 0))
             found.asked.append(f"{self.command} {self.path}")
             found.before(self.path)

@@ -6,9 +6,9 @@ import pytest
 
 from tests.server.dashboard.pages import complaints
 
+from .browser import chromium_with_extension
 from .federation import federation
 from .node import ROOT
-from .running import running_extension
 from .site import served
 
 pytestmark = pytest.mark.slow
@@ -38,7 +38,7 @@ class Survey:
 
 
 @pytest.fixture(scope="module", params=["en", "de"])
-def survey(request: pytest.FixtureRequest) -> Survey:
+def survey(request: pytest.FixtureRequest, started: Any) -> Survey:
     if not AXE.is_file():
         pytest.skip("axe-core is not installed; run npm ci")
     from .states import in_language, states
@@ -48,7 +48,7 @@ def survey(request: pytest.FixtureRequest) -> Survey:
         served() as site,
         federation() as server,
         in_language(request.param) as folder,
-        running_extension(folder=folder, agreed=False) as extension,
+        chromium_with_extension(started, folder=folder) as extension,
     ):
         for name, page in states(extension, site, server):
             found.names.add(name)

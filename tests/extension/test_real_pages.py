@@ -6,7 +6,6 @@ import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,8 +13,7 @@ from eitr.model.classifier import Classifier
 from eitr.pages import Page
 from eitr.taxonomy import NAMES, TOPICS
 
-from .running import running_extension
-from .site import Site, served
+from .browser import Extension
 from .test_extraction import real_pages  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.slow
@@ -23,16 +21,9 @@ EACH, WHOLE = 3, 12
 THRESHOLD = 0.6
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[Any]:
-    with running_extension() as found:
-        yield found
-
-
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with served() as found:
-        yield found
+def reader(module_extension: Extension) -> Extension:
+    return module_extension
 
 
 def letter(page: Page) -> str:
@@ -58,7 +49,7 @@ def test_pages_of_a_news_site_get_the_letter_that_python_gives_them(reader, site
         shown = "".join(f"<p>{html.escape(line)}</p>" for line in page.text.splitlines())
         tab.goto(site.put(f"news{place}.test", "/", f"<!doctype html><title>{html.escape(page.title)}</title>{shown}"))
         reader.wait_until_read(tab)
-        assert reader.badge(tab) == letter(page), page.title
+        reader.wait_for_badge(tab, letter(page))
         right += reader.badge(tab) == TOPICS[NAMES.index(name)].letter
         tab.close()
     print(f"{right} of {EACH * len(NAMES)} letters are those of the page's section")
