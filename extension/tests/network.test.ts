@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { BadInput } from "../src/core/bad_input";
-import { layersOf, probabilities, readNetwork, sizeOf } from "../src/core/network";
 import type { Network } from "../src/core/network";
+import { layersOf, probabilities, readNetwork, sizeOf } from "../src/core/network";
 
 const page = { indices: Int32Array.of(1), values: Float32Array.of(1) };
 

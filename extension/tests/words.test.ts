@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { leadingWords } from "../src/core/words";
-import { readVocabulary } from "../src/core/vocabulary";
 import type { Network } from "../src/core/network";
+import { readVocabulary } from "../src/core/vocabulary";
+import { leadingWords } from "../src/core/words";
 import { octets } from "./bytes";
 
 const vocabulary = readVocabulary(

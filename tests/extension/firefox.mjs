@@ -27,7 +27,9 @@ const browser = await puppeteer.launch({
     "extensions.webextensions.uuids": JSON.stringify({ [ID]: UUID }),
     // Firefox asks whether data may be sent; here the answer is yes.
     "extensions.webextOptionalPermissionPrompts": false,
-    "network.dns.localDomains": [...hosts, ...hosts.map((host) => `tracker.${host}`), "www.google-analytics.com"].join(","),
+    "network.dns.localDomains": [...hosts, ...hosts.map((host) => `tracker.${host}`), "www.google-analytics.com"].join(
+      ",",
+    ),
   },
 });
 
@@ -53,7 +55,13 @@ async function until(find, what) {
 async function visit(page, address) {
   const before = await page.evaluate(() => performance.timeOrigin);
   void page.goto(address, { timeout: PATIENCE_MS }).catch(() => null);
-  await until(() => page.evaluate((old) => performance.timeOrigin !== old && document.readyState === "complete", before).catch(() => false), address);
+  await until(
+    () =>
+      page
+        .evaluate((old) => performance.timeOrigin !== old && document.readyState === "complete", before)
+        .catch(() => false),
+    address,
+  );
 }
 
 async function placeOf(page) {
@@ -84,14 +92,22 @@ try {
   await welcome.click("#contributing");
   await welcome.type("#server", server);
   await welcome.click("#save");
-  const agreed = await until(() => welcome.$eval("#status", (status) => status.textContent), "an answer to the choices");
+  const agreed = await until(
+    () => welcome.$eval("#status", (status) => status.textContent),
+    "an answer to the choices",
+  );
 
   const desk = await open(url("sent"));
   // The alarm goes off after a minute, which may be in the middle of the test: the test says when to take part.
   await desk.evaluate(() => browser.alarms.create("learn", { delayInMinutes: 60 }));
   const tabOf = (address) =>
-    until(() => desk.evaluate(async (wanted) => (await browser.tabs.query({})).find((tab) => tab.url === wanted)?.id, address), address);
-  const badge = async (address) => desk.evaluate((tabId) => browser.action.getBadgeText({ tabId }), await tabOf(address));
+    until(
+      () =>
+        desk.evaluate(async (wanted) => (await browser.tabs.query({})).find((tab) => tab.url === wanted)?.id, address),
+      address,
+    );
+  const badge = async (address) =>
+    desk.evaluate((tabId) => browser.action.getBadgeText({ tabId }), await tabOf(address));
   const view = async (address) => ask("popup", { kind: "popup", tab: await tabOf(address) });
 
   const page = await open(sensitive);
@@ -156,7 +172,23 @@ try {
     const found = await ask("options", { kind: "learn" });
     return found.model.version > learned.model.version ? found : null;
   }, "a new model");
-  console.log(JSON.stringify({ boxes, agreed, letter, spoken, trackers: first.trackers, moved, nothing, warned, known, corrected, labelled, learned, renewed }));
+  console.log(
+    JSON.stringify({
+      boxes,
+      agreed,
+      letter,
+      spoken,
+      trackers: first.trackers,
+      moved,
+      nothing,
+      warned,
+      known,
+      corrected,
+      labelled,
+      learned,
+      renewed,
+    }),
+  );
 } finally {
   await browser.close();
 }

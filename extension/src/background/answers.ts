@@ -3,7 +3,7 @@
 import { BadInput } from "../core/bad_input";
 import { NON_SENSITIVE, TOPICS } from "../core/taxonomy";
 import { readHosts, siteOf } from "../core/trackers";
-import { Problem, type Calls, type Kind, type OptionsView, type PopupView } from "../messages";
+import { type Calls, type Kind, type OptionsView, type PopupView, Problem } from "../messages";
 import { readServer, type Settings } from "../settings";
 import { settings } from "./choices";
 import { consider } from "./consider";
@@ -12,10 +12,10 @@ import {
   currentDocument,
   documentsLoaded,
   moved,
+  type SeenDocument,
   saveDocuments,
   savedWords,
   shownDocument,
-  type SeenDocument,
 } from "./documents";
 import { eraseEverything } from "./erase";
 import { exportedData } from "./export";

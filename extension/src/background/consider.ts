@@ -4,7 +4,7 @@ import { NON_SENSITIVE } from "../core/taxonomy";
 import { siteOf } from "../core/trackers";
 import { settings } from "./choices";
 import { currentDocument, type SeenDocument } from "./documents";
-import { shownTopic, showFace } from "./face";
+import { showFace, shownTopic } from "./face";
 import { companies, hostOf, knowledge, partiesOf } from "./parties";
 import { remember } from "./warnings";
 

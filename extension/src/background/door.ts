@@ -6,7 +6,7 @@
 
 import { browser } from "../browser";
 import { BadInput } from "../core/bad_input";
-import { ALLOWED, Problem, type Kind, type PageName } from "../messages";
+import { ALLOWED, type Kind, type PageName, Problem } from "../messages";
 import { ANSWERS } from "./answers";
 import { linked, reported } from "./reports";
 

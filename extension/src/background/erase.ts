@@ -3,8 +3,8 @@
  * installation.
  */
 
-import { Problem } from "../messages";
 import { stopCollecting } from "../collection";
+import { Problem } from "../messages";
 import { changeSettings, forgetChoices } from "./choices";
 import { deleteDatabase } from "./database";
 import { forgetDocuments, openTabs } from "./documents";

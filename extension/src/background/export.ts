@@ -7,7 +7,7 @@ import { settings } from "./choices";
 import { knownHosts } from "./hosts";
 import { labelledPages } from "./labels";
 import { sentUpdates } from "./learning/outbox";
-import { exportAt, participants, type Participant } from "./learning/participant";
+import { exportAt, type Participant, participants } from "./learning/participant";
 import { model } from "./model";
 import { hostLists } from "./parties";
 

@@ -2,8 +2,8 @@
 
 import { browser } from "../browser";
 import { NON_SENSITIVE, TOPICS } from "../core/taxonomy";
-import { aboutTopic, say } from "../localise";
 import { siteOf } from "../core/trackers";
+import { aboutTopic, say } from "../localise";
 import type { Settings } from "../settings";
 import { settings } from "./choices";
 import { currentDocument, openTabs, type SeenDocument } from "./documents";

@@ -4,7 +4,7 @@
  */
 
 import { browser } from "../browser";
-import { readNetwork, type Network } from "../core/network";
+import { type Network, readNetwork } from "../core/network";
 import { readVocabulary, type Vocabulary } from "../core/vocabulary";
 import { read, write } from "./database";
 

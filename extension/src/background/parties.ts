@@ -3,7 +3,7 @@
  * lists.
  */
 
-import { readTrackers, siteOf, trackerOf, type TrackerTable } from "../core/trackers";
+import { readTrackers, siteOf, type TrackerTable, trackerOf } from "../core/trackers";
 import type { Party } from "../messages";
 import { read, write } from "./database";
 import type { SeenDocument } from "./documents";
@@ -96,7 +96,7 @@ function add(trackers: Map<string, Party>, company: string, category: string, ho
 /** Whether a list names the host or a domain above it. */
 function isListed(host: string, listed: ReadonlySet<string>): boolean {
   if (listed.size === 0) return false;
-  for (let name = host; ;) {
+  for (let name = host; ; ) {
     if (listed.has(name)) return true;
     const dot = name.indexOf(".");
     if (dot === -1) return false;

@@ -12,9 +12,9 @@ import {
   committed,
   currentDocument,
   documentsLoaded,
+  type SeenDocument,
   saveDocuments,
   saveWords,
-  type SeenDocument,
 } from "./documents";
 import { knownHosts } from "./hosts";
 import { judge } from "./judge";

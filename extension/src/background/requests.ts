@@ -3,7 +3,7 @@
 import { browser } from "../browser";
 import { settings } from "./choices";
 import { considerSoon } from "./consider";
-import { documentsLoaded, requested, type Requested } from "./documents";
+import { documentsLoaded, type Requested, requested } from "./documents";
 
 export function listenToRequests(): void {
   browser.webRequest.onBeforeRequest.addListener(

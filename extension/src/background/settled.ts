@@ -1,7 +1,7 @@
 /** Make everything as the settings ask: after a change, and whenever the worker starts. */
 
 import type { Settings } from "../settings";
-import { changeSettings, type Change } from "./choices";
+import { type Change, changeSettings } from "./choices";
 import { forgetDocuments, openTabs } from "./documents";
 import { showAllFaces, showFace } from "./face";
 import { forgetFailures, stopLearning, syncAlarm } from "./learning/learning";

@@ -11,7 +11,7 @@ import { siteOf } from "../core/trackers";
 import type { WarningView } from "../messages";
 import { settings } from "./choices";
 import { currentDocument, openTabs } from "./documents";
-import { forgetHosts, knownHosts, noteHost, type KnownHost } from "./hosts";
+import { forgetHosts, type KnownHost, knownHosts, noteHost } from "./hosts";
 import { hostOf } from "./parties";
 
 /** The browser takes 1000 rules with regular expressions. */

@@ -6,8 +6,8 @@
 import { browser } from "../browser";
 import { onNoMoreCollecting } from "../collection";
 import { settings } from "./choices";
-import { listenAtTheDoor } from "./door";
 import { documentsLoaded } from "./documents";
+import { listenAtTheDoor } from "./door";
 import { showAllFaces } from "./face";
 import { listenToAlarms } from "./learning/learning";
 import { listenToNavigation } from "./navigation";

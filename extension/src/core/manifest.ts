@@ -1,11 +1,11 @@
 /** What a server says of its model and round (docs/protocol.md, sections 13 and 14); unknown members are ignored. */
 
 import { BadInput } from "./bad_input";
-import { asObject, isArrayOf, isNumber, isString, member, wholeNumber } from "./json";
 import type { JsonObject } from "./json";
+import { asObject, isArrayOf, isNumber, isString, member, wholeNumber } from "./json";
 import { sizeOf } from "./network";
-import { readPlan } from "./plan";
 import type { TrainingPlan } from "./plan";
+import { readPlan } from "./plan";
 import { TOPICS } from "./taxonomy";
 
 /** The only network of this version of the protocol: no server chooses what this browser computes. */

@@ -4,8 +4,8 @@ import { BadInput } from "./bad_input";
 import { asObject, isArrayOf, isString, member, parseJson } from "./json";
 import { normalHost } from "./site";
 
-export { siteOf } from "./site";
 export { readHosts } from "./host_list";
+export { siteOf } from "./site";
 
 export interface Tracker {
   readonly company: string;
@@ -51,7 +51,7 @@ export function trackerOf(table: TrackerTable, hostname: string): Tracker | null
 
 function nearest(below: ReadonlyMap<string, Tracker>, host: string): Tracker | null {
   // Dots beyond those of any real name are not walked along: a page chooses the names of its hosts.
-  for (let name = host.slice(-253); ;) {
+  for (let name = host.slice(-253); ; ) {
     const found = below.get(name);
     if (found !== undefined) return found;
     const dot = name.indexOf(".");

@@ -8,14 +8,14 @@
  */
 
 import { BadInput } from "./bad_input";
-import { allFinite, layersOf } from "./network";
 import type { Layer, Network } from "./network";
+import { allFinite, layersOf } from "./network";
 import type { TrainingPlan } from "./plan";
-import { DROPOUT, SHUFFLE, draw, keyOf, permutation } from "./random";
+import { DROPOUT, draw, keyOf, permutation, SHUFFLE } from "./random";
 import type { SparseVector } from "./vector";
 
-export { readPlan } from "./plan";
 export type { TrainingPlan } from "./plan";
+export { readPlan } from "./plan";
 
 export interface LabelledPage {
   readonly vector: SparseVector;

@@ -1,8 +1,8 @@
 /** The words a model knows and what each weighs (docs/protocol.md, section 4). */
 
 import { BadInput } from "./bad_input";
-import { asObject, isArrayOf, isNumber, isString, parseJson } from "./json";
 import type { JsonObject } from "./json";
+import { asObject, isArrayOf, isNumber, isString, parseJson } from "./json";
 import { tokens } from "./tokens";
 
 export interface Vocabulary {

@@ -4,9 +4,9 @@
  */
 
 import { browser } from "../../browser";
-import { readRound, type Round } from "../../core/manifest";
-import type { LearningView } from "../../messages";
 import { mayCollect } from "../../collection";
+import { type Round, readRound } from "../../core/manifest";
+import type { LearningView } from "../../messages";
 import { settings } from "../choices";
 import { readKept, writeKept } from "../database";
 import { numberOfPages } from "../labels";
@@ -19,10 +19,10 @@ import {
   sendUpdate,
   sentUpdates,
   settleUpdate,
-  waitingUpdate,
   type Update,
+  waitingUpdate,
 } from "./outbox";
-import { enrolled, forgetParticipant, participantAt, type Participant } from "./participant";
+import { enrolled, forgetParticipant, type Participant, participantAt } from "./participant";
 import { refreshModel } from "./refresh";
 import { json, Refused, Server, TryLater } from "./server";
 import { trainedUpdate } from "./train";

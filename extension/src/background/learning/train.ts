@@ -3,12 +3,12 @@
 import { difference16 } from "../../core/float16";
 import { sha256 } from "../../core/hash";
 import type { Round } from "../../core/manifest";
-import { training, type LabelledPage } from "../../core/training";
+import { type LabelledPage, training } from "../../core/training";
 import { vector } from "../../core/vector";
 import type { Vocabulary } from "../../core/vocabulary";
 import { readKept, writeKept } from "../database";
 import { repeatedWords } from "../judge";
-import { labelledPages, type LabelledWords } from "../labels";
+import { type LabelledWords, labelledPages } from "../labels";
 import type { Model } from "../model";
 import type { Update } from "./outbox";
 

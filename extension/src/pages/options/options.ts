@@ -2,7 +2,7 @@
 
 import { askToCollect } from "../../collection";
 import { language, say } from "../../localise";
-import { ask, Problem, type OptionsView } from "../../messages";
+import { ask, type OptionsView, Problem } from "../../messages";
 import type { Settings } from "../../settings";
 import { byId, dateAndTime, made, percent, putTexts, tell, trying, when } from "../shared/page";
 import { saveAsFile } from "./download";

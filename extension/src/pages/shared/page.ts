@@ -1,6 +1,6 @@
 /** What every page needs: its texts, its elements, and a place to say how things went. */
 
-import { say, language } from "../../localise";
+import { language, say } from "../../localise";
 import { Problem } from "../../messages";
 
 /** Put the texts of `_locales` where the page asks for them: `data-say`, and `data-say-ATTRIBUTE` for attributes. */
