@@ -7,7 +7,7 @@ const page = { indices: Int32Array.of(1), values: Float32Array.of(1) };
 
 function octetsOf(numbers: readonly number[]): Uint8Array {
   const view = new DataView(new ArrayBuffer(4 * numbers.length));
-  numbers.forEach((number, n) => view.setFloat32(4 * n, number, true));
+  for (const [n, number] of numbers.entries()) view.setFloat32(4 * n, number, true);
   return new Uint8Array(view.buffer);
 }
 

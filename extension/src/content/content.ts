@@ -124,5 +124,8 @@ const world = globalThis as typeof globalThis & { [HERE]?: Reader };
 if (mayRun()) {
   // Put in again, it was switched off for a while.
   if (world[HERE] !== undefined) world[HERE].lookSoon();
-  else (world[HERE] = new Reader()).start();
+  else {
+    world[HERE] = new Reader();
+    world[HERE].start();
+  }
 }

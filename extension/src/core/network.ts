@@ -61,7 +61,8 @@ export function firstSums({ layers, parameters }: Network, page: SparseVector): 
   if (page.indices.some((index) => index < 0 || index >= inputs))
     throw new BadInput(`A page has a word beyond the ${inputs} of the network.`);
   const sums = Float64Array.from(parameters.subarray(bias, bias + outputs));
-  page.indices.forEach((index, entry) => addRow(sums, parameters, kernel + index * outputs, page.values[entry]!));
+  for (const [entry, index] of page.indices.entries())
+    addRow(sums, parameters, kernel + index * outputs, page.values[entry]!);
   return sums;
 }
 

@@ -15,5 +15,5 @@ export function letterOf(topic: number): HTMLElement {
 
 /** Fill a drop-down with all classes. */
 export function offerTopics(select: HTMLSelectElement): void {
-  TOPICS.forEach((_, topic) => select.append(new Option(topicTitle(topic), String(topic))));
+  for (const topic of TOPICS.keys()) select.append(new Option(topicTitle(topic), String(topic)));
 }
