@@ -195,4 +195,4 @@ def test_nothing_in_private_windows():
     assert manifest["incognito"] == "not_allowed"
     source = Path(__file__).resolve().parents[2] / "extension" / "src"
     assert "inIncognitoContext === false" in (source / "content" / "content.ts").read_text("utf-8")
-    assert "tab.incognito === false" in (source / "background" / "door.ts").read_text("utf-8")
+    assert "tab.incognito === false" in (source / "background" / "message_router.ts").read_text("utf-8")

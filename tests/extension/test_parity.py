@@ -365,8 +365,8 @@ def refused_by_python(text: str) -> bool:
 
 
 def test_both_refuse_the_same_vocabularies(core: Core) -> None:
-    octets = [text.encode("utf-8", "surrogatepass") for text in VOCABULARIES.values()]
-    found = core("refusals", vocabularies=[base64.b64encode(data).decode() for data in octets])
+    encoded_ones = [text.encode("utf-8", "surrogatepass") for text in VOCABULARIES.values()]
+    found = core("refusals", vocabularies=[base64.b64encode(data).decode() for data in encoded_ones])
     expected = {name: refused_by_python(text) for name, text in VOCABULARIES.items()}
     assert {name: message is not None for name, message in zip(VOCABULARIES, found, strict=True)} == expected
     assert {name for name, refused in expected.items() if not refused} == GOOD_ONES

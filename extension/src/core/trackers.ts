@@ -27,8 +27,8 @@ export interface TrackerTable {
  *
  * It comes with the extension, so it is trusted; a damaged file is still refused and not half read.
  */
-export function readTrackers(octets: Uint8Array): TrackerTable {
-  const file = asObject(parseJson(octets, "The table of trackers"), "The table of trackers");
+export function readTrackers(bytes: Uint8Array): TrackerTable {
+  const file = asObject(parseJson(bytes, "The table of trackers"), "The table of trackers");
   const entities = member(file, "entities");
   if (member(file, "format") !== "eitr-trackers" || member(file, "version") !== 1 || !isArrayOf(entities, isEntity))
     throw new BadInput("The table of trackers is not of format eitr-trackers, version 1.");

@@ -10,12 +10,12 @@
 import { BadInput } from "./bad_input";
 import type { Layer, Network } from "./network";
 import { allFinite, layersOf } from "./network";
-import type { TrainingPlan } from "./plan";
 import { DROPOUT, draw, keyOf, permutation, SHUFFLE } from "./random";
+import type { TrainingPlan } from "./training_plan";
 import type { SparseVector } from "./vector";
 
-export type { TrainingPlan } from "./plan";
-export { readPlan } from "./plan";
+export type { TrainingPlan } from "./training_plan";
+export { readPlan } from "./training_plan";
 
 export interface LabelledPage {
   readonly vector: SparseVector;

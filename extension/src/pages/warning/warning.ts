@@ -7,7 +7,7 @@
 import { browser } from "../../browser";
 import { aboutTopic, say } from "../../localise";
 import { ask, type WarningView } from "../../messages";
-import { byId, made, putTexts, trying, when } from "../shared/page";
+import { byId, newElement, putTexts, showingProblems, when } from "../shared/page";
 import { letterOf } from "../shared/topics";
 
 const MOST_COMPANIES = 8;
@@ -18,7 +18,7 @@ const wanted = location.hash.slice(1);
 const late = location.search === "?late";
 
 putTexts();
-void trying(async () => {
+void showingProblems(async () => {
   const { view } = await ask("warning", { target: wanted });
   if (view !== null) return show(view);
   byId("unknown", HTMLElement).hidden = false;
@@ -63,9 +63,9 @@ function show({ target, host, topic, companies }: WarningView): void {
   byId("about", HTMLElement).textContent = say("warning_about", aboutTopic(topic));
   const key = companies.length === 1 ? "warning_followed_one" : "warning_followed";
   byId("followed", HTMLElement).textContent = say(key, String(companies.length));
-  const named = companies.slice(0, MOST_COMPANIES).map((company) => made("li", company));
+  const named = companies.slice(0, MOST_COMPANIES).map((company) => newElement("li", company));
   const more = companies.length - named.length;
-  if (more > 0) named.push(made("li", say("warning_more", String(more))));
+  if (more > 0) named.push(newElement("li", say("warning_more", String(more))));
   byId("companies", HTMLElement).replaceChildren(...named);
   byId("left", HTMLElement).textContent = say(late ? "warning_begun" : "warning_nothing_left");
   byId("address", HTMLElement).textContent = say("warning_address", target);
