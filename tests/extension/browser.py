@@ -252,16 +252,17 @@ class Extension:
         self.desk.evaluate(STORE_PAGES, count)
 
     def kill_worker(self) -> None:
-        """Stop the worker as the browser does when it has nothing to do."""
-        worker, closed = self.worker(), []
-        if worker is None:
-            return
-        worker.on("close", closed.append)
+        """Stop the worker as the browser does when it has nothing to do, and return when it has stopped."""
+        states: list[str] = []
         session = self.context.new_cdp_session(self.desk)
+        session.on(
+            "ServiceWorker.workerVersionUpdated",
+            lambda event: states.extend(one["runningStatus"] for one in event["versions"] if ID in one["scriptURL"]),
+        )
         session.send("ServiceWorker.enable")
         session.send("ServiceWorker.stopAllWorkers")
         # Each question to the browser lets Playwright hear what has happened.
-        until(lambda: self.desk.evaluate("true") and closed, what="the end of the worker")
+        until(lambda: self.desk.evaluate("true") and "stopped" in states, what=f"the end of the worker, not {states}")
         session.detach()
 
 

@@ -74,7 +74,7 @@ class Federation:
         }
 
     def call(self) -> dict[str, Any]:
-        plan = {"max_batches": 30, "batch_size": 64, "learning_rate": 0.01, "momentum": 0.8, "dropout": 0.5}
+        plan = {"max_batches": 1000, "batch_size": 64, "learning_rate": 0.01, "momentum": 0.8, "dropout": 0.5}
         return {
             "id": self.round,
             "base": self.version,

@@ -122,11 +122,11 @@ def test_a_worker_killed_at_any_step_loses_nothing_and_sends_nothing_twice(contr
 
 
 def test_a_worker_killed_while_it_trains_starts_again_with_the_same_seed(contributing, server):
-    contributing.store_labelled_pages(1000)
-    server.epochs = 10_000
+    contributing.store_labelled_pages(5000)
+    server.epochs = 100
     key = f"seed {server.address}"
     options = start_learning(contributing)
-    # The seed is stored before the first step, and so much training would take minutes.
+    # The seed is stored before the first step, and a hundred epochs take a while.
     seed = until(lambda: contributing.desk.evaluate(STORED, key), what="the seed")
     contributing.kill_worker()
     assert server.updates == {}
