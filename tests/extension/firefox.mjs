@@ -75,10 +75,13 @@ async function open(address) {
   return page;
 }
 
+const asking = new Map();
+
+/** Ask the worker as one of our pages does; the page stays open for the next question. */
 async function ask(name, message) {
-  const page = await open(url(name, name === "popup" ? "?tab=-1" : ""));
+  const page = asking.get(name) ?? (await open(url(name, name === "popup" ? "?tab=-1" : "")));
+  asking.set(name, page);
   const told = await page.evaluate((sent) => browser.runtime.sendMessage(sent), message);
-  await page.close();
   if (!told.ok) throw new Error(JSON.stringify(told));
   return told.answer;
 }

@@ -144,6 +144,7 @@ def test_what_most_correct_changes_in_every_browser(server, browsers, site):
     assert upload["pages"] == 1 + SIMILAR + JUDGED
 
 
+@pytest.mark.long
 def test_what_three_of_ten_say_falsely_changes_nothing(server, browsers, site):
     liar, witness = browsers
     seen = prepare(liar, witness, site)

@@ -173,31 +173,29 @@ NAMED = (
 )
 
 
-@pytest.mark.parametrize("name", CLOBBERING)
-def test_a_form_named_like_a_part_of_the_document_changes_nothing(extension, site, name):
-    body = f'<form name="{name}"><input name="{name}"></form><img name="{name}">{HEALTH}'
-    assert badge_of(extension, site, document(body)) == "H"
+def all_and_each(names):
+    """All names on one page, and in the long tests each by itself, too."""
+    each = [pytest.param((name,), marks=pytest.mark.long, id=name) for name in names]
+    return pytest.mark.parametrize("names", [pytest.param(names, id="all"), *each])
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", CLOBBERING)
-def test_nor_does_it_on_a_large_page(extension, site, name):
-    body = (
-        f'<form name="{name}"><input name="{name}"></form><img name="{name}">{HEALTH}' + "<p>lorem ipsum</p>" * 13_000
-    )
-    assert badge_of(extension, site, document(body)) == "H"
+@all_and_each(CLOBBERING)
+def test_a_form_named_like_a_part_of_the_document_changes_nothing(extension, site, names):
+    forms = "".join(f'<form name="{name}"><input name="{name}"></form><img name="{name}">' for name in names)
+    assert badge_of(extension, site, document(forms + HEALTH)) == "H"
+    assert badge_of(extension, site, document(forms + HEALTH + "<p>lorem ipsum</p>" * 13_000)) == "H"
 
 
-@pytest.mark.parametrize("name", NAMED)
-def test_an_element_with_a_name_that_the_extension_uses_changes_nothing(extension, site, name):
-    body = f'<div id="{name}"></div><form name="{name}"></form>{HEALTH}'
-    assert badge_of(extension, site, document(body)) == "H"
+@all_and_each(NAMED)
+def test_an_element_with_a_name_that_the_extension_uses_changes_nothing(extension, site, names):
+    elements = "".join(f'<div id="{name}"></div><form name="{name}"></form>' for name in names)
+    assert badge_of(extension, site, document(elements + HEALTH)) == "H"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in NAMED if name != "browser"])
-def test_nor_does_a_frame(extension, site, name):
-    assert badge_of(extension, site, document(f'<iframe name="{name}" src="about:blank"></iframe>{HEALTH}')) == "H"
+@all_and_each(tuple(name for name in NAMED if name != "browser"))
+def test_nor_does_a_frame(extension, site, names):
+    frames = "".join(f'<iframe name="{name}" src="about:blank"></iframe>' for name in names)
+    assert badge_of(extension, site, document(frames + HEALTH)) == "H"
 
 
 def test_a_frame_named_browser_gets_no_badge_rather_than_a_wrong_one(extension, site):
