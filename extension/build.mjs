@@ -8,8 +8,8 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  readFileSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   watch,
@@ -22,11 +22,11 @@ import { gzipSync } from "node:zlib";
 import { bundleScripts } from "./packing/bundle.mjs";
 import { writeData } from "./packing/data.mjs";
 import { manifest } from "./packing/manifest.mjs";
-import { PACKAGES, SOURCE, UNPACKED } from "./packing/places.mjs";
+import { PACKAGES, SOURCE, UNPACKED } from "./packing/paths.mjs";
 import { zip } from "./packing/zip.mjs";
 
 /** All scripts of one browser together, gzipped one by one; data is counted apart. */
-const MOST_OCTETS = 60_000;
+const MAX_BYTES = 60_000;
 const BROWSERS = ["chrome", "firefox"];
 const STATIC = ["_locales", "icons", "pages"];
 
@@ -62,13 +62,13 @@ function report(browser, folder, packed) {
   const sizes = scripts.map((path) => [nameIn(folder, path), gzipSync(readFileSync(path), { level: 9 }).length]);
   const total = sizes.reduce((sum, [, size]) => sum + size, 0);
   for (const [name, size] of sizes) console.log(`${browser}: ${kilobytes(size)} ${name}`);
-  console.log(`${browser}: ${kilobytes(total)} all scripts, gzipped, of at most ${kilobytes(MOST_OCTETS).trim()}`);
+  console.log(`${browser}: ${kilobytes(total)} all scripts, gzipped, of at most ${kilobytes(MAX_BYTES).trim()}`);
   console.log(`${browser}: ${kilobytes(packed)} the package, with model and data`);
-  if (total > MOST_OCTETS) console.error(`${browser}: the scripts are too large`);
-  return total <= MOST_OCTETS;
+  if (total > MAX_BYTES) console.error(`${browser}: the scripts are too large`);
+  return total <= MAX_BYTES;
 }
 
-const kilobytes = (octets) => `${(octets / 1000).toFixed(1).padStart(6)} kB`;
+const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1).padStart(6)} kB`;
 
 async function buildAll(browsers, folders) {
   let small = true;

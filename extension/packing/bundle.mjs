@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { SOURCE } from "./places.mjs";
+import { SOURCE } from "./paths.mjs";
 
 /** Text files are compiled in as strings. */
 export const LOADERS = { ".txt": "text" };

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { ASSETS, ROOT } from "./places.mjs";
+import { ASSETS, ROOT } from "./paths.mjs";
 
 const require = createRequire(import.meta.url);
 
@@ -41,7 +41,7 @@ function flatModel(file) {
     }
   });
   const weights = file.subarray(start);
-  if (weights.length !== offset) throw new Error("the model in the assets has octets that belong to no tensor");
+  if (weights.length !== offset) throw new Error("the model in the assets has bytes that belong to no tensor");
   return { layers, weights };
 }
 

@@ -1,7 +1,7 @@
 /** A browser's manifest.json: what the template says for all and for this one, and the Python package's version. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT, SOURCE } from "./places.mjs";
+import { ROOT, SOURCE } from "./paths.mjs";
 
 /** The manifest's text; null as long as there is no template. */
 export function manifest(browser) {

@@ -10,7 +10,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { argv } from "node:process";
 import { fileURLToPath } from "node:url";
-import { CORE } from "./places.mjs";
+import { CORE } from "./paths.mjs";
 
 const require = createRequire(import.meta.url);
 const [ICANN, PRIVATE] = [1, 2];

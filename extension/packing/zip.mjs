@@ -1,5 +1,5 @@
 /**
- * A ZIP archive that is the same octets for the same files: entries by name, all from 1980-01-01, nothing about the
+ * A ZIP archive that is the same bytes for the same files: entries by name, all from 1980-01-01, nothing about the
  * machine. (Deflate is zlib's, so another Node.js may pack a little differently.)
  */
 import { crc32, deflateRawSync } from "node:zlib";
@@ -11,15 +11,15 @@ const DEFLATE = 8;
 /** The first day that the format can name. */
 const DAY = (1 << 5) | 1;
 
-/** The archive of [name, octets] pairs. */
+/** The archive of [name, bytes] pairs. */
 export function zip(files) {
   const sorted = [...files].sort(([one], [other]) => (one < other ? -1 : 1));
   const [parts, directory] = [[], []];
   let offset = 0;
-  for (const [name, octets] of sorted) {
-    const packed = deflateRawSync(octets, { level: 9 });
+  for (const [name, bytes] of sorted) {
+    const packed = deflateRawSync(bytes, { level: 9 });
     const title = Buffer.from(name, "ascii");
-    const about = describe(title, octets, packed);
+    const about = describe(title, bytes, packed);
     const local = Buffer.concat([uint32(LOCAL), about, title]);
     directory.push(Buffer.concat([uint32(CENTRAL), uint16(VERSION), about, Buffer.alloc(10), uint32(offset), title]));
     parts.push(local, packed);
@@ -32,22 +32,22 @@ export function zip(files) {
 }
 
 /** What an entry has both before its data and in the directory: version, flags, method, time, day, and so on. */
-function describe(title, octets, packed) {
+function describe(title, bytes, packed) {
   return Buffer.concat([
     ...[VERSION, 0, DEFLATE, 0, DAY].map(uint16),
-    ...[crc32(octets), packed.length, octets.length].map(uint32),
+    ...[crc32(bytes), packed.length, bytes.length].map(uint32),
     ...[title.length, 0].map(uint16),
   ]);
 }
 
 function uint16(number) {
-  const octets = Buffer.alloc(2);
-  octets.writeUInt16LE(number);
-  return octets;
+  const bytes = Buffer.alloc(2);
+  bytes.writeUInt16LE(number);
+  return bytes;
 }
 
 function uint32(number) {
-  const octets = Buffer.alloc(4);
-  octets.writeUInt32LE(number);
-  return octets;
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(number);
+  return bytes;
 }

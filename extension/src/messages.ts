@@ -43,7 +43,7 @@ export interface Verdict {
 }
 
 /** A company that the page lets look on. */
-export interface Party {
+export interface ThirdParty {
   company: string;
   category: string;
   hosts: string[];
@@ -61,7 +61,7 @@ export interface PopupView {
   /** The class that the badge shows; null below the threshold. */
   shown: number | null;
   threshold: number;
-  trackers: Party[];
+  trackers: ThirdParty[];
   others: string[];
   /** Whether the next visit to this host will be preceded by a warning. */
   remembered: boolean;

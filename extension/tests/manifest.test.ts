@@ -40,7 +40,7 @@ test.each([
   ["other layers", { ...manifest, layers: [1000, 256, 6] }],
   ["layers of text", { ...manifest, layers: ["1000", "256", "32", "6"] }],
   ["other parameters", { ...manifest, parameters: 1 }],
-  ["other octets", { ...manifest, weights: { ...manifest.weights, bytes: 4 } }],
+  ["other bytes", { ...manifest, weights: { ...manifest.weights, bytes: 4 } }],
   ["no weights", { ...manifest, weights: null }],
   ["no vocabulary", { ...manifest, vocabulary: "/api/v1/models/7/vocabulary" }],
   ["a short hash", { ...manifest, vocabulary: { ...manifest.vocabulary, sha256: hash.slice(1) } }],

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { BadInput } from "../src/core/bad_input";
-import { layersOf, probabilities, readNetwork, sizeOf } from "../src/core/network";
 import type { Network } from "../src/core/network";
+import { layersOf, probabilities, readNetwork, sizeOf } from "../src/core/network";
 
 const page = { indices: Int32Array.of(1), values: Float32Array.of(1) };
 
-function octetsOf(numbers: readonly number[]): Uint8Array {
+function bytesOf(numbers: readonly number[]): Uint8Array {
   const view = new DataView(new ArrayBuffer(4 * numbers.length));
-  numbers.forEach((number, n) => view.setFloat32(4 * n, number, true));
+  for (const [n, number] of numbers.entries()) view.setFloat32(4 * n, number, true);
   return new Uint8Array(view.buffer);
 }
 
@@ -21,16 +21,16 @@ test("the layers lie where the protocol says", () => {
 });
 
 test("parameters are read little-endian, also from the middle of a buffer", () => {
-  const octets = Uint8Array.of(9, ...octetsOf([1, 2, 3, 4, 5, 6]));
-  expect([...readNetwork(octets.subarray(1), [2, 2]).parameters]).toEqual([1, 2, 3, 4, 5, 6]);
+  const bytes = Uint8Array.of(9, ...bytesOf([1, 2, 3, 4, 5, 6]));
+  expect([...readNetwork(bytes.subarray(1), [2, 2]).parameters]).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
 test("weights of another length are refused", () => {
-  expect(() => readNetwork(octetsOf([1, 2, 3, 4, 5]), [2, 2])).toThrow("20 octets, not 24");
+  expect(() => readNetwork(bytesOf([1, 2, 3, 4, 5]), [2, 2])).toThrow("20 bytes, not 24");
 });
 
 test.each([NaN, Infinity, -Infinity])("weights with %d are refused", (number) => {
-  expect(() => readNetwork(octetsOf([1, 2, 3, 4, 5, number]), [2, 2])).toThrow("NaN or an infinity");
+  expect(() => readNetwork(bytesOf([1, 2, 3, 4, 5, number]), [2, 2])).toThrow("NaN or an infinity");
 });
 
 test.each([[[]], [[2]], [[2, 0]], [[2, 1.5]], [[2, -1]]])("layers %j are refused", (layers) => {
@@ -38,14 +38,14 @@ test.each([[[]], [[2]], [[2, 0]], [[2, 1.5]], [[2, -1]]])("layers %j are refused
 });
 
 test("probabilities sum to 1 and are safe for logits of any size", () => {
-  const network = readNetwork(octetsOf([0, 0, 1e4, 1e4, 0, Math.fround(-1e4)]), [2, 2]);
+  const network = readNetwork(bytesOf([0, 0, 1e4, 1e4, 0, Math.fround(-1e4)]), [2, 2]);
   const [first, second] = probabilities(network, page);
   expect(first).toBeCloseTo(1);
   expect(second).toBe(0);
 });
 
 test("a page without words is judged by the biases", () => {
-  const network = readNetwork(octetsOf([9, 9, 9, 9, 0, 0]), [2, 2]);
+  const network = readNetwork(bytesOf([9, 9, 9, 9, 0, 0]), [2, 2]);
   expect([...probabilities(network, { indices: new Int32Array(0), values: new Float32Array(0) })]).toEqual([0.5, 0.5]);
 });
 

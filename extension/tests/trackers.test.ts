@@ -2,9 +2,9 @@ import { entities, getEntity } from "third-party-web/nostats-subset";
 import { describe, expect, test } from "vitest";
 import { trackers } from "../packing/data.mjs";
 import { readHosts, readTrackers, trackerOf } from "../src/core/trackers";
-import { octets } from "./bytes";
+import { bytes } from "./bytes";
 
-const table = readTrackers(octets(trackers()));
+const table = readTrackers(bytes(trackers()));
 
 describe("companies", () => {
   test("a host's own entry goes before that of the domain above it", () => {
@@ -36,7 +36,7 @@ describe("companies", () => {
   test.each(["", "[]", "{}", '{"format":"eitr-trackers","version":1,"entities":[["a","b"]]}'])(
     "%j is no table",
     (text) => {
-      expect(() => readTrackers(octets(text))).toThrow();
+      expect(() => readTrackers(bytes(text))).toThrow();
     },
   );
 });

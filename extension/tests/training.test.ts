@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { BadInput } from "../src/core/bad_input";
-import { sizeOf } from "../src/core/network";
 import type { Network } from "../src/core/network";
-import { readPlan, training } from "../src/core/training";
+import { sizeOf } from "../src/core/network";
 import type { LabelledPage, TrainingPlan } from "../src/core/training";
+import { readPlan, training } from "../src/core/training";
 
 const usual = { epochs: 2, max_batches: 30, batch_size: 2, learning_rate: 0.01, momentum: 0.8, dropout: 0.5 };
 const small: Network = {

@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { BadInput } from "../src/core/bad_input";
 import { vector } from "../src/core/vector";
 import { readVocabulary } from "../src/core/vocabulary";
-import { octets } from "./bytes";
+import { bytes } from "./bytes";
 
 // tests/extension/test_parity.py holds the refusals against Python's, one by one.
 const good = { format: "eitr-vocabulary", version: 1, words: ["vote", "fever"], idf: [1.5, 2], forms: { votes: 0 } };
 
 test("a word and its forms count together", () => {
-  const vocabulary = readVocabulary(octets(JSON.stringify(good)));
+  const vocabulary = readVocabulary(bytes(JSON.stringify(good)));
   expect([...vocabulary.places]).toEqual([
     ["vote", 0],
     ["fever", 1],
@@ -20,19 +20,19 @@ test("a word and its forms count together", () => {
 });
 
 test("a page without a known word is the empty vector", () => {
-  expect(vector(["snow"], readVocabulary(octets(JSON.stringify(good)))).indices).toHaveLength(0);
+  expect(vector(["snow"], readVocabulary(bytes(JSON.stringify(good)))).indices).toHaveLength(0);
 });
 
 test("a file of more than 16 MiB is refused unread", () => {
   expect(() => readVocabulary(new Uint8Array(16 * 2 ** 20 + 1))).toThrow("16 MiB");
 });
 
-test("octets that are no UTF-8 are refused", () => {
+test("bytes that are no UTF-8 are refused", () => {
   expect(() => readVocabulary(Uint8Array.of(0x22, 0xff, 0x22))).toThrow(BadInput);
 });
 
 test("more than 100,000 words are refused", () => {
   const words = Array.from({ length: 100_001 }, () => "vote");
   const idf = words.map(() => 1);
-  expect(() => readVocabulary(octets(JSON.stringify({ ...good, words, idf })))).toThrow("1 to 100000 words");
+  expect(() => readVocabulary(bytes(JSON.stringify({ ...good, words, idf })))).toThrow("1 to 100000 words");
 });

@@ -1,7 +1,19 @@
-"""Chromium with the unpacked extension in it, as people have it."""
+"""Chromium with the unpacked extension in it, as people have it.
+
+Tests take the browsers of the system. The environment variables EITR_CHROMIUM and EITR_FIREFOX name others, for example
+older ones that a Debian package was unpacked from (`dpkg -x PACKAGE FOLDER`); the first is the program itself, not the
+shell script that Debian puts before it:
+
+    EITR_CHROMIUM=FOLDER/usr/lib/chromium/chromium EITR_FIREFOX=FOLDER/usr/lib/firefox-esr/firefox-esr \\
+        pytest tests/extension
+
+No test waits for a fixed time: each waits for a condition (`until`, Playwright's own waiting), for at most
+PATIENCE_SECONDS, which no machine should need.
+"""
 
 import atexit
 import contextlib
+import os
 import shutil
 import tempfile
 import time
@@ -11,12 +23,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
 from playwright.sync_api import BrowserContext, Error, Page, Playwright
 
 from .node import needs, run
 
+CHROMIUM = os.environ.get("EITR_CHROMIUM") or shutil.which("chromium")
+FIREFOX = os.environ.get("EITR_FIREFOX") or shutil.which("firefox-esr") or shutil.which("firefox")
+PATIENCE_SECONDS = 180.0
 ID = "hgbjgnhphodgchohddgfggiinedpkmdf"
-"""Fixed by the public key in the manifest."""
+"""The extension's id, fixed by the public key in the manifest."""
 FLAGS = (
     "--no-sandbox",
     "--disable-quic",
@@ -27,8 +43,16 @@ FLAGS = (
     # Every name is this machine; nothing can leave it.
     "--host-resolver-rules=MAP * 127.0.0.1",
 )
+READY = {
+    "options": "#learning dt",
+    "popup": "#site-text:not(:empty)",
+    "sent": "#none:not([hidden]), #uploads li",
+    "warning": "#known:not([hidden]), #unknown:not([hidden])",
+    "welcome": "fieldset:not([disabled])",
+}
+"""What each page has once it shows what the worker told it."""
 
-LABELLED = """(count) => new Promise((done, failed) => {
+STORE_PAGES = """(count) => new Promise((done, failed) => {
   const opening = indexedDB.open("eitr");
   opening.onsuccess = () => {
     const change = opening.result.transaction("pages", "readwrite");
@@ -39,6 +63,29 @@ LABELLED = """(count) => new Promise((done, failed) => {
     change.onabort = () => failed(change.error);
   };
 })"""
+RECORD = """() => {
+  const listening = globalThis.messages !== undefined;
+  globalThis.messages = [];
+  if (!listening) chrome.runtime.onMessage.addListener((message, { url }) => {
+    if (url?.startsWith("http")) globalThis.messages.push({ from: new URL(url).hostname, ...message });
+  });
+}"""
+FINISHED = """async () => {
+  for (let turn = 0; turn < 3; turn += 1) {
+    await new Promise((go) => setTimeout(go, 151));
+    await Promise.all([chrome.storage.session.get(null), chrome.tabs.query({}), chrome.action.getBadgeText({})]);
+  }
+}"""
+"""The worker puts nothing off for longer than 150 ms, and timers go off in the order of their times."""
+READER = """async ([tabId, part]) => {
+  const look = (part) => {
+    const reader = globalThis[Symbol.for("eitr")];
+    return part === "marks" ? reader?.marks.on === true : reader !== undefined;
+  };
+  const [{ result }] = await chrome.scripting.executeScript({ target: { tabId }, func: look, args: [part] });
+  return result;
+}"""
+"""Looks into the world of the content script, after the scripts that are registered for the page have run there."""
 
 T = TypeVar("T")
 
@@ -53,16 +100,15 @@ def unpacked() -> Path:
     return folder / "chrome"
 
 
-def until(found: Callable[[], T | None], seconds: float = 45.0, what: str = "it") -> T:
-    """Wait for something, and return it."""
+def until(found: Callable[[], T | None], seconds: float = PATIENCE_SECONDS, what: str = "it") -> T:
+    """Call a function until it returns something true, and return that."""
     end = time.monotonic() + seconds
-    last: object = None
-    while time.monotonic() < end:
+    while True:
         last = found()
         if last:
-            return last  # type: ignore[return-value]
+            return last
+        assert time.monotonic() < end, f"waited {seconds:g} s for {what} in vain; the last was {last!r}"
         time.sleep(0.05)
-    raise AssertionError(f"waited {seconds:g} s for {what} in vain; the last was {last!r}")
 
 
 class Extension:
@@ -70,26 +116,46 @@ class Extension:
 
     def __init__(self, context: BrowserContext) -> None:
         self.context = context
+        context.set_default_timeout(1000 * PATIENCE_SECONDS)
         self.worker_is_ready()
-        self.desk = context.new_page()
-        self.desk.goto(self.url("sent"))
+        self.desk = self.open("sent")
 
     @staticmethod
     def url(name: str, query: str = "") -> str:
         return f"chrome-extension://{ID}/pages/{name}/{name}.html{query}"
 
+    def worker(self) -> Any:
+        """Return the running worker, or None. Sites may have workers of their own."""
+        ours = [worker for worker in self.context.service_workers if ID in worker.url]
+        return ours[-1] if ours else None
+
     def worker_is_ready(self) -> Any:
         """Wait until the worker has evaluated its bundle, and return it: the first events would be lost otherwise."""
-        if not self.context.service_workers:
+        if self.worker() is None:
             self.context.wait_for_event("serviceworker")
-        worker = self.context.service_workers[-1]
+        worker = self.worker()
         until(lambda: worker.evaluate("self.ready === true"), what="the worker")
         return worker
 
+    def worker_has_finished(self) -> None:
+        """Wait until the worker has done everything that it was told to do so far."""
+        self.worker_is_ready().evaluate(FINISHED)
+
     def open(self, name: str, query: str = "") -> Page:
+        """Open one of our pages, and wait until it shows what the worker told it."""
         page = self.context.new_page()
         page.goto(self.url(name, query))
+        page.wait_for_selector(READY[name], state="attached")
         return page
+
+    def start_over(self) -> None:
+        """Close all pages and delete everything, as a person can: it is as after the installation."""
+        for page in self.context.pages:
+            if page is not self.desk:
+                page.close()
+        with self.asking("options") as ask:
+            ask({"kind": "erase", "server": False})
+        self.desk.reload()
 
     def consent(self, *, classifying: bool = True, server: str = "", studies: bool = False) -> None:
         """Answer the questions of the welcome page, by clicks."""
@@ -104,9 +170,12 @@ class Extension:
         until(lambda: page.text_content("#status"), what="an answer to the choices")
         assert "problem" not in (page.get_attribute("#status", "class") or ""), page.text_content("#status")
         page.close()
+        if server:
+            # The alarm goes off after a minute, which may be in the middle of a test: tests say when to take part.
+            self.desk.evaluate("chrome.alarms.create('learn', { delayInMinutes: 60 })")
 
     def tab(self, page: Page) -> int:
-        """The browser's number of the tab that shows a page."""
+        """Return the browser's number of the tab that shows a page."""
         return until(
             lambda: self.desk.evaluate(
                 "async (url) => (await chrome.tabs.query({})).find((tab) => tab.url === url)?.id", page.url
@@ -118,31 +187,34 @@ class Extension:
         return self.desk.evaluate("(tabId) => chrome.action.getBadgeText({tabId})", self.tab(page))
 
     def spoken(self, page: Page) -> str:
-        """What a screen reader says of the icon."""
+        """Return what a screen reader says of the icon."""
         return self.desk.evaluate("(tabId) => chrome.action.getTitle({tabId})", self.tab(page))
 
     def wait_for_badge(self, page: Page, text: str) -> None:
-        until(lambda: self.badge(page) == text, what=f"the badge {text!r} on {page.url}, not {self.badge(page)!r}")
+        until(lambda: self.badge(page) == text, what=f"the badge {text!r} on {page.url}")
 
     def wait_until_read(self, page: Page) -> None:
-        """Wait until a page was judged, whatever the verdict."""
-        until(lambda: self.view(page)["state"] == "ready", what=f"a verdict on {page.url}")
+        """Wait until a page was classified, whatever the result."""
+        with self.asking("popup") as ask:
+            until(
+                lambda: ask({"kind": "popup", "tab": self.tab(page)})["state"] == "ready",
+                what=f"a verdict on {page.url}",
+            )
 
     def popup(self, page: Page) -> Page:
         """Open the popup for a page, in a tab of its own: Playwright cannot see the real one."""
-        popup = self.open("popup", f"?tab={self.tab(page)}")
-        until(lambda: popup.is_visible("#trackers") or popup.is_hidden("#site"), what="the popup")
-        return popup
+        return self.open("popup", f"?tab={self.tab(page)}")
 
     def view(self, page: Page) -> dict[str, Any]:
-        """What the popup is told about a page."""
+        """Return what the popup is told about a page."""
         with self.asking("popup") as ask:
             return ask({"kind": "popup", "tab": self.tab(page)})
 
     @contextmanager
     def asking(self, name: str) -> Iterator[Callable[[dict[str, Any]], Any]]:
         """Ask the worker as one of our pages does."""
-        page = self.open(name, "?tab=-1" if name == "popup" else "")
+        page = self.context.new_page()
+        page.goto(self.url(name, "?tab=-1" if name == "popup" else ""))
 
         def ask(message: dict[str, Any]) -> Any:
             told = page.evaluate("(message) => chrome.runtime.sendMessage(message)", message)
@@ -154,20 +226,43 @@ class Extension:
         finally:
             page.close()
 
+    def record_messages(self) -> None:
+        """Write down from now on what content scripts say."""
+        self.desk.evaluate(RECORD)
+
+    def messages(self, kind: str) -> list[dict[str, Any]]:
+        """Return what content scripts have said, each with the host it came `from`."""
+        return [one for one in self.desk.evaluate("globalThis.messages") if one["kind"] == kind]
+
+    def has_reader(self, page: Page) -> bool:
+        """Say whether our content script is in a page."""
+        return self.desk.evaluate(READER, [self.tab(page), "reader"])
+
+    def marks_links(self, page: Page) -> bool:
+        """Say whether our content script marks the links of a page."""
+        return self.desk.evaluate(READER, [self.tab(page), "marks"])
+
     def learn(self) -> dict[str, Any]:
         """Take part now; return what the options page is told."""
         with self.asking("options") as ask:
             return ask({"kind": "learn"})
 
-    def judge_pages(self, count: int) -> None:
-        """Put pages that the person judged where the extension keeps them, half of them about health."""
-        self.desk.evaluate(LABELLED, count)
+    def store_labelled_pages(self, count: int) -> None:
+        """Put pages that the person labelled where the extension keeps them, half of them about health."""
+        self.desk.evaluate(STORE_PAGES, count)
 
     def kill_worker(self) -> None:
-        """Stop the worker as the browser does when it has nothing to do."""
+        """Stop the worker as the browser does when it has nothing to do, and return when it has stopped."""
+        states: list[str] = []
         session = self.context.new_cdp_session(self.desk)
+        session.on(
+            "ServiceWorker.workerVersionUpdated",
+            lambda event: states.extend(one["runningStatus"] for one in event["versions"] if ID in one["scriptURL"]),
+        )
         session.send("ServiceWorker.enable")
         session.send("ServiceWorker.stopAllWorkers")
+        # Each question to the browser lets Playwright hear what has happened.
+        until(lambda: self.desk.evaluate("true") and "stopped" in states, what=f"the end of the worker, not {states}")
         session.detach()
 
 
@@ -179,9 +274,13 @@ def chromium_with_extension(
     extension = folder or unpacked()
     place = profile or Path(tempfile.mkdtemp(prefix="eitr-chromium-"))
     flags = [*FLAGS, f"--disable-extensions-except={extension}", f"--load-extension={extension}"]
-    context = playwright.chromium.launch_persistent_context(
-        place, executable_path=shutil.which("chromium"), headless=True, args=flags, **options
-    )
+    options = {"executable_path": CHROMIUM, "headless": True, "timeout": 1000 * PATIENCE_SECONDS, **options}
+    try:
+        context = playwright.chromium.launch_persistent_context(place, args=flags, **options)
+    except Error as error:
+        if "executable doesn't exist" in str(error).lower():
+            pytest.skip("no Chromium to test with")
+        raise
     try:
         yield Extension(context)
     finally:

@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { build } from "esbuild";
 import { LOADERS } from "../../extension/packing/bundle.mjs";
-import { CORE } from "../../extension/packing/places.mjs";
+import { CORE } from "../../extension/packing/paths.mjs";
 
 export async function loadCore() {
   const files = readdirSync(CORE).filter((name) => name.endsWith(".ts") && !name.endsWith(".d.ts"));

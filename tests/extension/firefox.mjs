@@ -11,19 +11,25 @@ import puppeteer from "puppeteer-core";
 const [extension, sensitive, plain, server] = argv.slice(2);
 const ID = "{7b5f0758-472c-45fe-9fd8-aaba42e3b0b1}";
 const UUID = "6f1a1c1e-0000-4000-8000-0000000e1742";
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 180_000;
 const hosts = [sensitive, plain].map((address) => new URL(address).hostname);
 
 const browser = await puppeteer.launch({
   browser: "firefox",
-  executablePath: env.FIREFOX ?? "/usr/bin/firefox-esr",
+  executablePath: env.FIREFOX,
   headless: true,
+  timeout: PATIENCE_MS,
+  protocolTimeout: PATIENCE_MS,
+  // Without it, Firefox from 153 on refuses to show pages of an extension to whoever controls it from outside.
+  args: ["--remote-allow-system-access"],
   extraPrefsFirefox: {
     // Our pages have an address that is known beforehand, and the hosts of the test are here.
     "extensions.webextensions.uuids": JSON.stringify({ [ID]: UUID }),
     // Firefox asks whether data may be sent; here the answer is yes.
     "extensions.webextOptionalPermissionPrompts": false,
-    "network.dns.localDomains": [...hosts, ...hosts.map((host) => `tracker.${host}`), "www.google-analytics.com"].join(","),
+    "network.dns.localDomains": [...hosts, ...hosts.map((host) => `tracker.${host}`), "www.google-analytics.com"].join(
+      ",",
+    ),
   },
 });
 
@@ -42,10 +48,20 @@ async function until(find, what) {
   throw new Error(`waited in vain for ${what}; the last was ${JSON.stringify(last)}`);
 }
 
-/** Firefox never reports that a page of an extension was loaded, so nobody waits for that: the page is asked itself. */
+/**
+ * Go to an address and wait until the tab is elsewhere than before and has loaded. Firefox never reports that a page of an
+ * extension was loaded, so the page itself is asked, and what puppeteer waits for besides is of no interest.
+ */
 async function visit(page, address) {
-  await page.goto(address, { timeout: 1000 }).catch(() => null);
-  await until(() => placeOf(page), address);
+  const before = await page.evaluate(() => performance.timeOrigin);
+  void page.goto(address, { timeout: PATIENCE_MS }).catch(() => null);
+  await until(
+    () =>
+      page
+        .evaluate((old) => performance.timeOrigin !== old && document.readyState === "complete", before)
+        .catch(() => false),
+    address,
+  );
 }
 
 async function placeOf(page) {
@@ -59,10 +75,13 @@ async function open(address) {
   return page;
 }
 
+const asking = new Map();
+
+/** Ask the worker as one of our pages does; the page stays open for the next question. */
 async function ask(name, message) {
-  const page = await open(url(name, name === "popup" ? "?tab=-1" : ""));
+  const page = asking.get(name) ?? (await open(url(name, name === "popup" ? "?tab=-1" : "")));
+  asking.set(name, page);
   const told = await page.evaluate((sent) => browser.runtime.sendMessage(sent), message);
-  await page.close();
   if (!told.ok) throw new Error(JSON.stringify(told));
   return told.answer;
 }
@@ -71,21 +90,39 @@ try {
   await browser.installExtension(extension);
   const welcome = await open(url("welcome"));
   const boxes = await welcome.$$eval("input[type=checkbox]", (found) => found.map((box) => box.checked));
+  await welcome.waitForSelector("fieldset:not([disabled])", { timeout: PATIENCE_MS });
   await welcome.click("#classifying");
   await welcome.click("#contributing");
   await welcome.type("#server", server);
   await welcome.click("#save");
-  const agreed = await until(() => welcome.$eval("#status", (status) => status.textContent), "an answer to the choices");
+  const agreed = await until(
+    () => welcome.$eval("#status", (status) => status.textContent),
+    "an answer to the choices",
+  );
 
   const desk = await open(url("sent"));
+  // The alarm goes off after a minute, which may be in the middle of the test: the test says when to take part.
+  await desk.evaluate(() => browser.alarms.create("learn", { delayInMinutes: 60 }));
   const tabOf = (address) =>
-    until(() => desk.evaluate(async (wanted) => (await browser.tabs.query({})).find((tab) => tab.url === wanted)?.id, address), address);
-  const badge = async (address) => desk.evaluate((tabId) => browser.action.getBadgeText({ tabId }), await tabOf(address));
+    until(
+      () =>
+        desk.evaluate(async (wanted) => (await browser.tabs.query({})).find((tab) => tab.url === wanted)?.id, address),
+      address,
+    );
+  const badge = async (address) =>
+    desk.evaluate((tabId) => browser.action.getBadgeText({ tabId }), await tabOf(address));
   const view = async (address) => ask("popup", { kind: "popup", tab: await tabOf(address) });
 
   const page = await open(sensitive);
-  const letter = await until(() => badge(sensitive), "a letter");
-  const spoken = await desk.evaluate((tabId) => browser.action.getTitle({ tabId }), await tabOf(sensitive));
+  const letter = await until(async () => {
+    const found = await badge(sensitive);
+    return found.endsWith("!") ? found : null;
+  }, "a letter and the mark for trackers");
+  const title = async (address) => desk.evaluate((tabId) => browser.action.getTitle({ tabId }), await tabOf(address));
+  const spoken = await until(async () => {
+    const found = await title(sensitive);
+    return found.includes("follows you") ? found : null;
+  }, "a title that names the trackers");
   const first = await view(sensitive);
 
   // Within the page the address changes and the text with it. Firefox goes on naming the first address to scripts.
@@ -107,18 +144,21 @@ try {
   // The second visit is preceded by a warning.
   await visit(page, sensitive);
   const warned = await placeOf(page);
-  await page.waitForSelector("#continue", { visible: true });
+  await page.waitForSelector("#continue", { visible: true, timeout: PATIENCE_MS });
   const known = await page.$eval("#known", (found) => found.textContent);
   await page.click("#continue");
   await until(async () => (await placeOf(page)) === sensitive, "the page after Continue");
   await until(async () => (await badge(sensitive)) === letter, "the letter again");
 
   const popup = await open(url("popup", `?tab=${await tabOf(sensitive)}`));
-  await popup.waitForSelector("#topic", { visible: true });
+  await popup.waitForSelector("#topic", { visible: true, timeout: PATIENCE_MS });
   await popup.select("#topic", "2");
   await popup.click("#correct");
   await until(async () => (await view(sensitive)).label === 2, "the correction");
-  const corrected = await badge(sensitive);
+  const corrected = await until(async () => {
+    const found = await badge(sensitive);
+    return found === letter ? null : found;
+  }, "another letter");
 
   const labelled = [];
   for (const path of ["one", "two", "three", "four"]) {
@@ -135,7 +175,23 @@ try {
     const found = await ask("options", { kind: "learn" });
     return found.model.version > learned.model.version ? found : null;
   }, "a new model");
-  console.log(JSON.stringify({ boxes, agreed, letter, spoken, trackers: first.trackers, moved, nothing, warned, known, corrected, labelled, learned, renewed }));
+  console.log(
+    JSON.stringify({
+      boxes,
+      agreed,
+      letter,
+      spoken,
+      trackers: first.trackers,
+      moved,
+      nothing,
+      warned,
+      known,
+      corrected,
+      labelled,
+      learned,
+      renewed,
+    }),
+  );
 } finally {
   await browser.close();
 }

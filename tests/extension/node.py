@@ -21,7 +21,7 @@ def needs(*packages: str) -> None:
             pytest.skip(f"{package} is not installed; run npm ci")
 
 
-def run(*command: str | Path, timeout: float = 300) -> str:
+def run(*command: str | Path, timeout: float = 900) -> str:
     """Run a command of Node.js in the repository; return what it printed, or fail with it."""
     done = subprocess.run(
         [shutil.which(str(command[0])) or str(command[0]), *map(str, command[1:])],

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { loadCore } from "./core.mjs";
 
 const core = await loadCore();
-const octets = (text) => new TextEncoder().encode(text);
+const bytes = (text) => new TextEncoder().encode(text);
 
 /** Parameters travel as base64 of float32, little-endian: JSON would take seconds. */
 const floats = (base64) => new Float32Array(new Uint8Array(Buffer.from(base64, "base64")).buffer);
@@ -41,7 +41,7 @@ const TASKS = {
   tokens: ({ texts }) => texts.map(core.tokens),
 
   vectors: ({ vocabulary, pages }) => {
-    const known = core.readVocabulary(octets(vocabulary));
+    const known = core.readVocabulary(bytes(vocabulary));
     return pages.map((page) => {
       const { indices, values } = core.vector(core.tokens(core.content(core.readPage(page))), known);
       return { indices: [...indices], values: [...values] };
@@ -53,7 +53,7 @@ const TASKS = {
   permutations: ({ cases }) => cases.map(({ key, size, take }) => [...core.permutation(key, size, take)]),
 
   pages: ({ vocabulary, layers, parameters, pages, topics }) => {
-    const known = core.readVocabulary(octets(vocabulary));
+    const known = core.readVocabulary(bytes(vocabulary));
     const network = core.readNetwork(new Uint8Array(Buffer.from(parameters, "base64")), layers);
     return pages.map((page, row) => {
       const words = core.tokens(core.content(core.readPage(page)));

@@ -16,8 +16,6 @@ from eitr.server.demo import validation_pages
 
 from .browser import until
 
-START_SECONDS = 180.0
-"""The first start on a machine compiles kernels."""
 SETTINGS = {
     "EITR_PORT": "0",
     "EITR_AUTOMATIC_ROUNDS": "false",
@@ -69,7 +67,8 @@ class RealServer:
     def wait_for_version(self, version: int) -> None:
         """Wait until a round was aggregated and its model published."""
         until(
-            lambda: self.version() >= version, 60, f"version {version}; the server said: {self.log.read_text()[-2000:]}"
+            lambda: self.version() >= version,
+            what=f"version {version}; the server said: {self.log.read_text()[-2000:]}",
         )
 
 
@@ -90,7 +89,7 @@ def real_server(folder: Path, participants: int, **changed: str) -> Iterator[Rea
     with log.open("wb") as stream:
         process = subprocess.Popen(command, env={**os.environ, **settings}, stdout=stream, stderr=stream)
     try:
-        yield until(lambda: _started(process, log), START_SECONDS, "the server")
+        yield until(lambda: _started(process, log), what="the server")
     finally:
         process.terminate()
         process.wait()

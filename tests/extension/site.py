@@ -1,7 +1,6 @@
 """Web pages on this machine, under any name: Chromium is told that every host is here."""
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,8 +13,9 @@ class Site:
         self.port = port
         self.pages: dict[tuple[str, str], tuple[str, str]] = {}
         self.asked: list[tuple[str, str]] = []
-        self.delay = 0.0
-        """Seconds before each answer."""
+        self.may_answer = threading.Event()
+        """While it is not set, requests wait for their answers."""
+        self.may_answer.set()
 
     def put(self, host: str, path: str, html: str, kind: str = "text/html") -> str:
         """Serve a page, and return its address."""
@@ -40,13 +40,15 @@ def served() -> Iterator[Site]:
         def do_GET(self) -> None:
             host = self.headers["Host"].partition(":")[0]
             site.asked.append((host, self.path))
-            time.sleep(site.delay)
+            site.may_answer.wait()
             page = site.pages.get((host, self.path.partition("?")[0]))
             text, kind = page or ("", "text/html")
             body = text.encode()
             self.send_response(200 if page is not None else 404)
             self.send_header("Content-Type", f"{kind}; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
+            # So that going back asks again.
+            self.send_header("Cache-Control", "no-store")
             self.end_headers()
             self.wfile.write(body)
 
@@ -62,5 +64,6 @@ def served() -> Iterator[Site]:
     try:
         yield site
     finally:
+        site.may_answer.set()
         server.shutdown()
         server.server_close()

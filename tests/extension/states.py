@@ -58,7 +58,6 @@ def _shown(extension: Extension, address: str) -> Iterator[Page]:
 @contextmanager
 def _open(extension: Extension, name: str, query: str = "") -> Iterator[Page]:
     page = extension.open(name, query)
-    page.wait_for_timeout(300)
     try:
         yield page
     finally:
@@ -90,19 +89,16 @@ def _popups(extension: Extension, site: Site) -> Iterator[tuple[str, Page]]:
         extension.wait_for_badge(page, "H!")
         yield from _popup(extension, page, "popup-sensitive-trackers")
         with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
-            popup.wait_for_timeout(500)
             popup.select_option("#topic", "2")
             popup.click("#correct")
-            extension.wait_for_badge(page, "R!")
-            popup.wait_for_timeout(300)
+            popup.wait_for_selector("#take-back")
             yield "popup-corrected", popup
     with _shown(extension, site.put("match.test", "/", FOOTBALL)) as page:
         extension.wait_until_read(page)
         yield from _popup(extension, page, "popup-not-sensitive")
         with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
-            popup.wait_for_timeout(300)
             popup.uncheck("#site-on")
-            popup.wait_for_timeout(500)
+            popup.wait_for_selector("#opinion", state="hidden")
             yield "popup-off", popup
     with _shown(extension, site.put("notes.test", "/", UNSURE)) as page:
         extension.wait_until_read(page)
@@ -114,12 +110,11 @@ def _popups(extension: Extension, site: Site) -> Iterator[tuple[str, Page]]:
 
 def _popup(extension: Extension, page: Page, name: str) -> Iterator[tuple[str, Page]]:
     with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
-        popup.wait_for_timeout(500)
         yield name, popup
 
 
 def _learning(extension: Extension, server: Federation) -> Iterator[tuple[str, Page]]:
-    extension.judge_pages(12)
+    extension.store_labelled_pages(12)
     for turn in (1, 2):
         server.round = turn
         extension.learn()

@@ -16,6 +16,17 @@ LATE_REPORT = """({ id, tab, url }) => new Promise((answered) => {
 })"""
 
 
+def drawn_by_a_new_worker(extension, page, tab):
+    """Stop the worker, show the tab, which starts a new one, and return the badge that this one draws."""
+    extension.kill_worker()
+    extension.desk.evaluate("(tabId) => chrome.action.setBadgeText({ tabId, text: 'old' })", tab)
+    extension.context.new_page()
+    page.bring_to_front()
+    badge = "(tabId) => chrome.action.getBadgeText({ tabId })"
+    until(lambda: extension.desk.evaluate(badge, tab) != "old", what="a new badge")
+    return extension.desk.evaluate(badge, tab)
+
+
 def test_the_badge_follows_the_page_through_history_and_navigation_within_it(agreed, site):
     health, religion = site.put("clinic.test", "/", HEALTH), site.put("church.test", "/", RELIGION)
     page = agreed.context.new_page()
@@ -86,23 +97,19 @@ def test_an_error_of_the_browser_has_no_letter(agreed, site):
         lambda: f"tab:{tab}" not in agreed.desk.evaluate("chrome.storage.session.get(null)"),
         what="the tab to be forgotten",
     )
-    agreed.kill_worker()
-    agreed.context.new_page()
-    page.bring_to_front()
-    page.wait_for_timeout(1000)
-    assert agreed.desk.evaluate("(tabId) => chrome.action.getBadgeText({tabId})", tab) == ""
+    assert drawn_by_a_new_worker(agreed, page, tab) == ""
     with agreed.asking("popup") as ask:
         assert ask({"kind": "popup", "tab": tab})["state"] == "not-a-page"
 
 
 def test_after_a_download_the_page_still_has_its_letter(agreed, site):
-    address = site.put("clinic.test", "/file", "octets", kind="application/octet-stream")
+    address = site.put("clinic.test", "/file", "bytes", kind="application/octet-stream")
     page = agreed.context.new_page()
     page.goto(site.put("clinic.test", "/", HEALTH))
     agreed.wait_for_badge(page, "H")
     with page.expect_download():
         page.evaluate("(to) => { location = to }", address)
-    page.wait_for_timeout(1000)
+    agreed.worker_has_finished()
     assert agreed.badge(page) == "H"
     assert agreed.view(page)["shown"] == 0
 
@@ -137,11 +144,7 @@ def test_full_memory_takes_no_letter_away_and_leaves_none_behind(agreed, site):
     )
     page.goto(site.put("church.test", "/", RELIGION))
     agreed.wait_for_badge(page, "R")
-    agreed.kill_worker()
-    agreed.context.new_page()
-    page.bring_to_front()
-    page.wait_for_timeout(1000)
-    assert agreed.badge(page) in ("", "R"), "never the letter of the page before"
+    assert drawn_by_a_new_worker(agreed, page, agreed.tab(page)) in ("", "R"), "never the letter of the page before"
 
 
 def test_a_page_that_moved_on_is_not_labelled_for_the_one_before(agreed, site):

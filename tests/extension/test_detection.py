@@ -1,14 +1,15 @@
 """What a page can find out about the extension: nothing that is here. (How long things take is beyond this test.)"""
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .browser import ID, unpacked
-from .running import running_extension
-from .site import Site, served
+from .browser import ID, Extension, unpacked
+from .site import Site
 from .test_hostile import HEALTH, document
 
 pytestmark = pytest.mark.slow
@@ -21,12 +22,12 @@ PROBE = """async ([address, kind]) => {
     element.onerror = () => done("error");
     element[attribute] = address;
     document.body.append(element);
-    setTimeout(() => done("silence"), 3000);
+    setTimeout(() => done("silence"), 60_000);
   });
   if (kind === "fetch") return fetch(address).then(() => "load", (error) => error.name);
   if (kind === "no-cors") return fetch(address, { mode: "no-cors" }).then(() => "load", (error) => error.name);
   if (kind === "worker") return new Promise((done) => {
-    setTimeout(() => done("silence"), 500);
+    setTimeout(() => done("silence"), 60_000);
     try { new Worker(address).onerror = () => done("error") } catch (error) { done(error.name) }
   });
   if (kind === "import") return import(address).then(() => "load", (error) => error.name);
@@ -34,6 +35,11 @@ PROBE = """async ([address, kind]) => {
   if (kind === "object") return heard(document.createElement("object"), "data");
   return heard(document.createElement(kind), "src");
 }"""
+FRAME = """(address) => new Promise((loaded) => {
+  const frame = Object.assign(document.createElement("iframe"), { src: address });
+  frame.onload = () => loaded();
+  document.body.append(frame);
+})"""
 KINDS = ("fetch", "no-cors", "import", "worker", "img", "script", "link", "object", "audio", "embed")
 WITNESS = """<script>
   globalThis.changes = [];
@@ -62,16 +68,14 @@ SURVEY = """() => ({
 })"""
 
 
-@pytest.fixture(scope="module")
-def extension() -> Iterator[Any]:
-    with running_extension() as found:
-        yield found
+@pytest.fixture
+def extension(module_extension: Extension) -> Extension:
+    return module_extension
 
 
-@pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with served() as found:
-        yield found
+@pytest.fixture
+def site(module_site: Site) -> Site:
+    return module_site
 
 
 @pytest.fixture
@@ -124,14 +128,11 @@ def test_the_interstitials_address_is_one_that_no_page_can_know(extension, page)
     assert guid not in said
 
 
-@pytest.mark.parametrize("which", ["fixed", "dynamic"])
-@pytest.mark.parametrize("name", ["warning", "popup", "options", "welcome", "sent"])
-def test_no_page_of_ours_shows_in_a_frame(extension, page, which, name):
-    address = dynamic_address(extension).replace("warning", name) if which == "dynamic" else extension.url(name)
-    page.evaluate(
-        "(address) => document.body.append(Object.assign(document.createElement('iframe'), { src: address }))", address
-    )
-    page.wait_for_timeout(700)
+def test_no_page_of_ours_shows_in_a_frame(extension, page):
+    for name in ("warning", "popup", "options", "welcome", "sent"):
+        page.evaluate(FRAME, extension.url(name))
+        page.evaluate(FRAME, dynamic_address(extension).replace("warning", name))
+    assert len(page.frames) == 11
     texts = [
         frame.evaluate("document.body?.innerText ?? ''") for frame in page.frames[1:] if "chrome-extension" in frame.url
     ]
@@ -145,16 +146,16 @@ def test_a_page_cannot_go_to_our_pages_nor_open_them(extension, site, name):
     with extension.context.expect_page() as opened:
         page.evaluate("(address) => { open(address + '#https://evil.test') }", extension.url(name))
     other = opened.value
-    other.wait_for_timeout(500)
+    other.wait_for_load_state()
     assert not other.url.startswith(f"chrome-extension://{ID}")
     other.close()
     page.evaluate("(address) => { location.href = address }", extension.url(name))
-    page.wait_for_timeout(500)
+    page.wait_for_url(re.compile("^(?!http)"))
     assert not page.url.startswith(f"chrome-extension://{ID}")
     page.close()
 
 
-def survey(extension: Any, site: Site, *, wait_for: str | None) -> dict[str, Any]:
+def survey(extension: Extension, site: Site, *, reads: bool) -> dict[str, Any]:
     policy = """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'">"""
     page = extension.context.new_page()
     page.goto(
@@ -162,13 +163,15 @@ def survey(extension: Any, site: Site, *, wait_for: str | None) -> dict[str, Any
             "witness.test", "/", document(HEALTH + '<a href="http://clinic.test/">a link</a>', head=policy + WITNESS)
         )
     )
-    if wait_for is None:
-        page.wait_for_timeout(1500)
-    else:
-        extension.wait_for_badge(page, wait_for)
+    if reads:
+        extension.wait_for_badge(page, "H")
     page.hover("a")
     page.evaluate("history.pushState({}, '', '?again')")
-    page.wait_for_timeout(1500)
+    if reads:
+        extension.wait_until_read(page)
+    else:
+        assert not extension.has_reader(page)
+    page.mouse.move(0, 0)
     found = page.evaluate(SURVEY)
     page.close()
     return found
@@ -176,22 +179,20 @@ def survey(extension: Any, site: Site, *, wait_for: str | None) -> dict[str, Any
 
 def test_a_page_looks_the_same_with_and_without_the_extension(extension, site):
     """Marks on links are off; switched on, a mark is an element that the page can see while it shows."""
-    with_it = survey(extension, site, wait_for="H")
+    with_it = survey(extension, site, reads=True)
     assert with_it["changes"] == []
     assert with_it["heard"] == []
     with extension.asking("options") as ask:
         ask({"kind": "change", "settings": {"classifying": False}})
-    without = survey(extension, site, wait_for=None)
+    without = survey(extension, site, reads=False)
     with extension.asking("options") as ask:
         ask({"kind": "change", "settings": {"classifying": True}})
     assert with_it == without
 
 
 def test_nothing_in_private_windows():
-    import json
-
     manifest = json.loads((unpacked() / "manifest.json").read_text("utf-8"))
     assert manifest["incognito"] == "not_allowed"
     source = Path(__file__).resolve().parents[2] / "extension" / "src"
     assert "inIncognitoContext === false" in (source / "content" / "content.ts").read_text("utf-8")
-    assert "tab.incognito === false" in (source / "background" / "door.ts").read_text("utf-8")
+    assert "tab.incognito === false" in (source / "background" / "message_router.ts").read_text("utf-8")

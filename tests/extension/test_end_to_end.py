@@ -4,22 +4,20 @@ Ten take part: two browsers, whose users visit pages and click, and eight Python
 witness: it shows what the model says of a page that its own user never judged.
 """
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
 
 from eitr.client import Participant
 from eitr.datasets.builtin import pages as made_pages
 from eitr.pages.page import Page
 from eitr.taxonomy import NON_SENSITIVE, TOPICS
 
-from .browser import chromium_with_extension, until
+from .browser import CHROMIUM, chromium_with_extension, until
 from .real_server import RealServer, real_server
-from .site import Site, served
+from .site import Site
 
 pytestmark = pytest.mark.slow
 
@@ -42,20 +40,8 @@ def html(page: Page) -> str:
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with served() as found:
-        yield found
-
-
-@pytest.fixture
 def server(tmp_path: Any) -> Iterator[RealServer]:
     with real_server(tmp_path / "server", PARTICIPANTS) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def started() -> Iterator[Any]:
-    with sync_playwright() as found:
         yield found
 
 
@@ -65,7 +51,7 @@ def browsers(started: Any, server: RealServer) -> Iterator[tuple[Any, Any]]:
     with chromium_with_extension(started) as first, chromium_with_extension(started) as second:
         for one in (first, second):
             one.consent(server=server.address)
-        office = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        office = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         server.operator(office)
         yield first, second
         office.close()
@@ -150,7 +136,7 @@ def test_what_most_correct_changes_in_every_browser(server, browsers, site):
     seen = prepare(teacher, witness, site)
     play_round(server, Crowd(server, teachers=7, label=NON_SENSITIVE), browsers)
     witness.wait_for_badge(seen, "")
-    verdict = witness.view(seen)["verdict"]
+    verdict = until(lambda: witness.view(seen)["verdict"], what="the new verdict")
     assert (verdict["topic"], verdict["version"]) == (NON_SENSITIVE, 2)
     with teacher.asking("sent") as ask:
         (upload,) = ask({"kind": "sent"})["sent"]
@@ -158,6 +144,7 @@ def test_what_most_correct_changes_in_every_browser(server, browsers, site):
     assert upload["pages"] == 1 + SIMILAR + JUDGED
 
 
+@pytest.mark.long
 def test_what_three_of_ten_say_falsely_changes_nothing(server, browsers, site):
     liar, witness = browsers
     seen = prepare(liar, witness, site)
@@ -165,4 +152,5 @@ def test_what_three_of_ten_say_falsely_changes_nothing(server, browsers, site):
     for version in (2, 3):
         play_round(server, crowd, browsers)
         until(lambda version=version: witness.view(seen)["verdict"]["version"] == version, what="the new verdict")
+        witness.worker_has_finished()
         assert witness.badge(seen) == "H"

@@ -10,7 +10,6 @@ Inline scripts of the pages run; what they ask other hosts for is not there. The
 import statistics
 import tarfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,19 +17,10 @@ from eitr.pages import Page, tokens
 from eitr.pages.encoding import decode
 from eitr.pages.extract import extract
 
-from .browser import until
-from .running import running_extension
-from .site import Site, served
+from .browser import Extension, until
+from .site import Site
 
 pytestmark = pytest.mark.slow
-
-LISTEN = """() => {
-  globalThis.reports = new Map();
-  chrome.runtime.onMessage.addListener((message, sender) => {
-    if (message?.kind === "page") globalThis.reports.set(new URL(sender.url).hostname, message.page);
-  });
-}"""
-"""What content scripts say reaches every page of the extension: this one writes it down."""
 
 
 @pytest.fixture(scope="module")
@@ -40,27 +30,19 @@ def real_pages(shared_data: Path) -> dict[str, str]:
         return {name: decode(file.read()) for name, file in files.items() if file is not None}
 
 
-@pytest.fixture(scope="module")
-def found(real_pages: dict[str, str]) -> dict[str, Page]:
-    """Every page as the content script reported it first."""
-    with served() as site, running_extension() as extension:
-        extension.desk.evaluate(LISTEN)
-        return {name: reported(extension, site, name, html) for name, html in real_pages.items()}
-
-
-def reported(extension: Any, site: Site, name: str, html: str) -> Page:
+def reported(extension: Extension, site: Site, name: str, html: str) -> Page:
     host = f"{name.lower().replace('_', '-')}.test"
     tab = extension.context.new_page()
     try:
         tab.goto(site.put(host, "/", html), wait_until="commit")
         said = until(
-            lambda: extension.desk.evaluate("(host) => globalThis.reports.get(host)", host),
-            seconds=60,
+            lambda: [one["page"] for one in extension.messages("page") if one["from"] == host],
             what=f"a report on {name}",
         )
     finally:
         tab.close()
-    return Page(**said)
+        extension.record_messages()
+    return Page(**said[0])
 
 
 def overlap(one: set[str], other: set[str]) -> float:
@@ -68,10 +50,12 @@ def overlap(one: set[str], other: set[str]) -> float:
     return len(one & other) / max(1, len(one | other))
 
 
-def test_python_and_the_browser_find_the_same_words(real_pages, found):
+@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"])
+def test_python_and_the_browser_find_the_same_words(real_pages, agreed, site, every):
+    agreed.record_messages()
     ours = {
-        name: (set(tokens(extract(html).content())), set(tokens(found[name].content())))
-        for name, html in real_pages.items()
+        name: (set(tokens(extract(html).content())), set(tokens(reported(agreed, site, name, html).content())))
+        for name, html in list(real_pages.items())[::every]
     }
     rows = sorted((overlap(python, browser), name, python, browser) for name, (python, browser) in ours.items())
     shares = [row[0] for row in rows]

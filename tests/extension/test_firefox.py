@@ -1,18 +1,17 @@
 """The same path in Firefox ESR, with a real server: agree, a letter, trackers, a warning, a correction, a new model."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
+from .browser import FIREFOX
 from .node import needs, run
 from .real_server import real_server
 from .site import served
 from .test_smoke import FOOTBALL, HEALTH
 
 pytestmark = pytest.mark.slow
-FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 
 
 def test_the_whole_path_in_firefox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +27,7 @@ def test_the_whole_path_in_firefox(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         for path in ("/one", "/two", "/three", "/four"):
             site.put("match.test", path, FOOTBALL)
         script = ("tests/extension/firefox.mjs", tmp_path / "firefox", tracked, plain, server.address)
-        found = json.loads(run("node", *script, timeout=240))
+        found = json.loads(run("node", *script, timeout=900))
     assert found["boxes"] == [False, False, False], "nothing is ticked beforehand"
     assert found["letter"] == "H!"
     assert "health, illness or medical care; 1 company follows you" in found["spoken"]

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from .browser import ID, until
-from .running import running_extension
-from .site import Site, served
+from .browser import ID, Extension, until
+from .site import Site
 from .test_hostile import FOOTBALL, HEALTH, document
 
 pytestmark = pytest.mark.slow
@@ -42,16 +41,14 @@ AS_CONTENT_SCRIPT = """async ([tabId, frames, message]) => {
 """Speaks as a content script whose renderer was taken over would."""
 
 
-@pytest.fixture(scope="module")
-def extension() -> Iterator[Any]:
-    with running_extension() as found:
-        yield found
+@pytest.fixture
+def extension(module_extension: Extension) -> Extension:
+    return module_extension
 
 
-@pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with served() as found:
-        yield found
+@pytest.fixture
+def site(module_site: Site) -> Site:
+    return module_site
 
 
 @pytest.fixture
@@ -95,7 +92,7 @@ def test_a_web_page_has_no_way_to_the_worker(extension, page):
 
 def test_made_up_events_and_messages_between_windows_are_not_heard(extension, page):
     page.evaluate(
-        """(report) => {
+        """(report) => new Promise((done) => {
           for (let n = 0; n < 20_000; n += 1) postMessage(n % 2 ? report : { kind: "look-again" }, "*");
           for (const name of ["pageshow", "prerenderingchange", "focusin", "pointerover", "eitr", "message"])
             for (const target of [window, document, document.documentElement]) {
@@ -104,20 +101,23 @@ def test_made_up_events_and_messages_between_windows_are_not_heard(extension, pa
             }
           document.documentElement.dataset.eitr = "H";
           document.body.insertAdjacentHTML("beforeend", '<div id="eitr" data-verdict="H" data-topic="0"></div>');
-        }""",
+          // Messages arrive in their order: after this one all others have been heard by whoever listens.
+          addEventListener("message", ({ data }) => { if (data === "last") done() });
+          postMessage("last", "*");
+        })""",
         REPORT,
     )
-    page.wait_for_timeout(2500)
+    extension.worker_has_finished()
     assert extension.view(page)["verdict"]["topic"] == 5
     assert extension.badge(page) == ""
 
 
-@pytest.mark.parametrize("message", QUESTIONS, ids=lambda message: str(message["kind"]))
-def test_a_content_script_cannot_ask_what_our_pages_ask(extension, page, message):
+def test_a_content_script_cannot_ask_what_our_pages_ask(extension, page):
     before = settings(extension)
-    answer = extension.desk.evaluate(AS_CONTENT_SCRIPT, [extension.tab(page), None, message])
-    assert answer == "silence" or "Error" in answer, answer
-    assert settings(extension) == before
+    for message in QUESTIONS:
+        answer = extension.desk.evaluate(AS_CONTENT_SCRIPT, [extension.tab(page), None, message])
+        assert answer == "silence" or "Error" in answer, (message, answer)
+        assert settings(extension) == before, message
 
 
 def test_a_content_script_in_a_frame_is_not_heard(extension, page):
@@ -133,24 +133,23 @@ def test_the_same_message_from_the_top_frame_counts_so_the_tests_above_can_fail(
     extension.wait_for_badge(page, "H")
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        None,
-        7,
-        "diabetes",
-        [],
-        {},
-        {"text": 3},
-        {"text": None, "title": {}},
-        {"__proto__": {"text": "insulin"}},
-        {"text": "\ud800" * 9},
-    ],
-    ids=str,
-)
-def test_a_report_that_makes_no_sense_changes_nothing(extension, page, said):
-    extension.desk.evaluate(AS_CONTENT_SCRIPT, [extension.tab(page), None, {"kind": "page", "page": said}])
-    assert extension.badge(page) == ""
+SENSELESS = [
+    None,
+    7,
+    "diabetes",
+    [],
+    {},
+    {"text": 3},
+    {"text": None, "title": {}},
+    {"__proto__": {"text": "insulin"}},
+    {"text": "\ud800" * 9},
+]
+
+
+def test_a_report_that_makes_no_sense_changes_nothing(extension, page):
+    for said in SENSELESS:
+        extension.desk.evaluate(AS_CONTENT_SCRIPT, [extension.tab(page), None, {"kind": "page", "page": said}])
+        assert extension.badge(page) == "", said
 
 
 def test_a_content_script_learns_nothing_about_links_while_marks_are_off(extension, page):
@@ -201,16 +200,23 @@ TARGETS = [
 ]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_the_interstitial_opens_nothing_but_hosts_that_it_was_shown_for(extension, site, target):
+def test_the_interstitial_opens_nothing_but_hosts_that_it_was_shown_for(extension, site):
     remember(extension, site)
+    for target in TARGETS:
+        opens_nothing(extension, site, target)
+
+
+def opens_nothing(extension, site, target):
     page = extension.open("warning", f"#{target}")
     until(lambda: page.is_visible("#unknown"), what="the sentence that there is nothing to warn of")
-    asked = len(site.asked)
+    asked, left = len(site.asked), []
+    page.on("request", lambda request: left.append(request.url))
     for name in ("continue", "never"):
         assert page.is_hidden(f"#{name}")
         page.evaluate("(name) => document.getElementById(name).click()", name)
-    page.wait_for_timeout(500)
+    # Answers come in the order of the questions: those to the clicks are here.
+    page.evaluate("() => chrome.runtime.sendMessage({ kind: 'warning', target: '' })")
+    assert left == []
     assert page.url.startswith(extension.url("warning"))
     assert page.title() != "run"
     assert [host for host, _ in site.asked[asked:] if host == "evil.test"] == []

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from .browser import PATIENCE_SECONDS, Extension, until
 from .federation import NO_ROUND, WEIGHTS, Federation, federation
-from .running import running_extension
 from .site import served
 
 pytestmark = pytest.mark.slow
@@ -22,6 +22,13 @@ STEPS = (
 )
 CLINIC = "<!doctype html><title>Clinic</title><p>Diabetes, insulin and the doctor in the hospital.</p>"
 FAILURES = ("learning_unreachable", "learning_not_understood", "learning_refused")
+STORED = """(key) => new Promise((done) => {
+  const opening = indexedDB.open("eitr");
+  opening.onsuccess = () => {
+    const asked = opening.result.transaction("kept").objectStore("kept").get(key);
+    asked.onsuccess = () => { opening.result.close(); done(asked.result ?? null) };
+  };
+})"""
 SPOILED = {
     "fails": (500, b"", {}),
     "busy": (503, b"", {"Retry-After": "3600"}),
@@ -39,12 +46,11 @@ def server() -> Iterator[Federation]:
 
 
 @pytest.fixture
-def contributing(started: Any, server: Federation) -> Iterator[Any]:
-    """A browser whose user contributes and has judged six pages."""
-    with running_extension(started, agreed=False) as found:
-        found.consent(server=server.address)
-        found.judge_pages(6)
-        yield found
+def contributing(extension: Extension, server: Federation) -> Extension:
+    """A browser whose user contributes and has labelled six pages."""
+    extension.consent(server=server.address)
+    extension.store_labelled_pages(6)
+    return extension
 
 
 def sent(extension: Any) -> list[dict[str, Any]]:
@@ -66,14 +72,19 @@ def test_one_update_a_round_is_learned_sent_and_listed(contributing, server):
     assert server.enrolled == 1
 
 
-def test_nothing_is_asked_of_the_server_without_consent_to_contribute(started, server):
-    with running_extension(started, agreed=False) as found:
-        found.consent()
-        with found.asking("options") as ask:
-            ask({"kind": "change", "settings": {"server": server.address}})
-        found.judge_pages(6)
-        assert found.learn()["learning"]["last"] == ""
-        assert server.asked == []
+def test_the_alarm_makes_the_browser_take_part(contributing, server):
+    contributing.desk.evaluate("chrome.alarms.create('learn', { when: Date.now() })")
+    until(lambda: server.updates, what="an update")
+    with contributing.asking("options") as ask:
+        until(lambda: ask({"kind": "options"})["learning"]["last"] == "learning_sent", what="the end")
+
+
+def test_nothing_is_asked_of_the_server_without_consent_to_contribute(agreed, server):
+    with agreed.asking("options") as ask:
+        ask({"kind": "change", "settings": {"server": server.address}})
+    agreed.store_labelled_pages(6)
+    assert agreed.learn()["learning"]["last"] == ""
+    assert server.asked == []
 
 
 def test_four_pages_are_the_least(contributing, server):
@@ -95,12 +106,11 @@ def test_a_worker_killed_at_any_step_loses_nothing_and_sends_nothing_twice(contr
             there.set()
             # Before an answer the server waits until the worker is dead; after it they race.
             if moment == "before":
-                killed.wait(10)
+                killed.wait(PATIENCE_SECONDS)
 
     setattr(server, moment, stop)
-    options = contributing.open("options")
-    options.evaluate("() => { chrome.runtime.sendMessage({kind: 'learn'}).catch(() => null); return null }")
-    assert there.wait(20), f"{step} was never asked for"
+    options = start_learning(contributing)
+    assert there.wait(PATIENCE_SECONDS), f"{step} was never asked for"
     contributing.kill_worker()
     killed.set()
     options.close()
@@ -112,19 +122,19 @@ def test_a_worker_killed_at_any_step_loses_nothing_and_sends_nothing_twice(contr
 
 
 def test_a_worker_killed_while_it_trains_starts_again_with_the_same_seed(contributing, server):
-    contributing.judge_pages(1000)
-    server.epochs = 40
-    called = threading.Event()
-    server.after = lambda path: called.set() if path.endswith("/current") else None
-    options = contributing.open("options")
-    options.evaluate("() => { chrome.runtime.sendMessage({kind: 'learn'}).catch(() => null); return null }")
-    assert called.wait(20)
-    options.wait_for_timeout(150)
+    contributing.store_labelled_pages(5000)
+    server.epochs = 100
+    key = f"seed {server.address}"
+    options = start_learning(contributing)
+    # The seed is stored before the first step, and a hundred epochs take a while.
+    seed = until(lambda: contributing.desk.evaluate(STORED, key), what="the seed")
     contributing.kill_worker()
     assert server.updates == {}
     options.close()
+    server.epochs = 1
     assert contributing.learn()["learning"]["last"] == "learning_sent"
     assert len(server.updates[1]) == 1
+    assert contributing.desk.evaluate(STORED, key) == seed
 
 
 @pytest.mark.parametrize("path", ["/api/v1/model", "/api/v1/rounds/current", "/api/v1/models/1/weights"])
@@ -192,7 +202,7 @@ def held_up(server: Federation, method: str, path: str) -> tuple[threading.Event
     def before(asked: str) -> None:
         if asked == path and server.asked[-1] == f"{method} {path}" and not there.is_set():
             there.set()
-            done.wait(20)
+            done.wait(PATIENCE_SECONDS)
 
     server.before = before
     return there, done
@@ -207,7 +217,7 @@ def start_learning(extension: Any) -> Any:
 def test_who_stops_contributing_during_an_upload_ends_it(contributing, server):
     there, done = held_up(server, "PUT", "/api/v1/rounds/1/update")
     options = start_learning(contributing)
-    assert there.wait(20)
+    assert there.wait(PATIENCE_SECONDS)
     options.evaluate("() => chrome.runtime.sendMessage({kind: 'change', settings: {contributing: false}})")
     done.set()
     (listed,) = sent(contributing)
@@ -220,11 +230,13 @@ def test_who_stops_contributing_during_an_upload_ends_it(contributing, server):
 def test_whoever_deletes_everything_while_the_browser_enrols_is_unknown_afterwards(contributing, server):
     there, done = held_up(server, "POST", "/api/v1/participants")
     options = start_learning(contributing)
-    assert there.wait(20)
+    assert there.wait(PATIENCE_SECONDS)
     told = options.evaluate("() => chrome.runtime.sendMessage({kind: 'erase', server: true})")
     done.set()
     assert told["ok"], told
-    options.wait_for_timeout(1000)
+    # The answer to the enrolment, should anybody still wait for it.
+    until(lambda: server.answered == len(server.asked), what="the answer")
+    contributing.worker_has_finished()
     with contributing.asking("options") as ask:
         view = ask({"kind": "options"})
         assert ask({"kind": "export"})["data"]["servers"] == []

@@ -17,7 +17,7 @@ from scripts.extension_taxonomy import TARGET, typescript
 from .node import ROOT, needs, run
 
 BROWSERS = ("chrome", "firefox")
-MOST_OCTETS = 60_000
+MAX_BYTES = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_the_lock_knows_what_other_machines_need() -> None:
     assert sorted(wanted - known) == []
 
 
-def test_building_twice_gives_the_same_octets(built: Path, tmp_path: Path) -> None:
+def test_building_twice_gives_the_same_bytes(built: Path, tmp_path: Path) -> None:
     run("node", "extension/build.mjs", "--all", "--to", tmp_path)
     for browser in BROWSERS:
         name = f"eitr-{browser}.zip"
@@ -101,10 +101,10 @@ def test_the_model_in_the_package_is_the_one_python_ships(built: Path, browser: 
 @pytest.mark.parametrize("browser", BROWSERS)
 def test_all_scripts_together_stay_small(built: Path, browser: str) -> None:
     sizes = [len(gzip.compress(path.read_bytes(), 9, mtime=0)) for path in (built / browser).rglob("*.js")]
-    assert sum(sizes) <= MOST_OCTETS
+    assert sum(sizes) <= MAX_BYTES
     said = re.search(rf"{browser}: +([\d.]+) kB all scripts", (built / "said.txt").read_text())
     assert said is not None
-    # Python's gzip writes a few octets more or less a file than Node.js.
+    # Python's gzip writes a few bytes more or less a file than Node.js.
     assert float(said[1]) == pytest.approx(sum(sizes) / 1000, abs=0.1 + 0.02 * len(sizes))
 
 

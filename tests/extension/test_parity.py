@@ -73,6 +73,21 @@ def test_every_golden_page_has_its_vector_to_the_last_bit(core: Core) -> None:
     assert found == [{"indices": case["indices"], "values": case["values"]} for case in told["cases"]]
 
 
+def test_random_pages_have_the_same_vectors_to_the_last_bit(core: Core) -> None:
+    chance = random.Random(20240501)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = tuple(a + b + "q" for a in letters for b in letters)
+    idf = [chance.uniform(1, 12) for _ in words]
+    forms = {word + "s": chance.randrange(len(words)) for word in words[::3]}
+    vocabulary = Vocabulary(words, np.array(idf), forms)
+    pages = [
+        chance.choices([*words[: chance.randint(1, len(words))], *forms], k=chance.randint(1, 2000)) for _ in range(300)
+    ]
+    found = core("vectors", vocabulary=vocabulary.to_json(), pages=[{"text": " ".join(page)} for page in pages])
+    expected = [vocabulary.vector(page) for page in pages]
+    assert found == [{"indices": indices.tolist(), "values": values.tolist()} for indices, values in expected]
+
+
 def test_every_golden_random_number_is_drawn(core: Core) -> None:
     told = golden("random.json")
     assert core("draws", pairs=[[key, counter] for key, counter, _ in told["draw"]]) == [w for _, _, w in told["draw"]]
@@ -80,21 +95,26 @@ def test_every_golden_random_number_is_drawn(core: Core) -> None:
     assert core("permutations", cases=told["permutation"]) == [c["order"] for c in told["permutation"]]
 
 
+def drawn(core: Core, paths: list[list[int]], count: int) -> list[list[int]]:
+    """Return the first words that the core draws for each path."""
+    keys = core("keys", paths=paths)
+    words = core("draws", pairs=[[key, counter] for key in keys for counter in range(count)])
+    return [words[start : start + count] for start in range(0, len(words), count)]
+
+
 def test_golden_dropout_and_initial_parameters_follow_from_the_draws(core: Core) -> None:
     # The core computes both only within training; here its draws are put together as the protocol says.
     told = golden("random.json")
-    for case in told["dropout"]:
-        key = core("keys", paths=[[case["seed"], int(Stream.DROPOUT), case["step"], case["layer"]]])[0]
-        words = core("draws", pairs=[[key, place] for place in range(case["samples"] * case["width"])])
+    paths = [[case["seed"], int(Stream.DROPOUT), case["step"], case["layer"]] for case in told["dropout"]]
+    for case, words in zip(told["dropout"], drawn(core, paths, 3 * 32), strict=True):
         kept = "".join("1" if word >= case["rate"] * 2**32 else "0" for word in words)
         assert kept == "".join(case["kept"])
-    for case in told["initial"]:
-        key = core("keys", paths=[[case["seed"], int(Stream.INITIAL)]])[0]
+    paths = [[case["seed"], int(Stream.INITIAL)] for case in told["initial"]]
+    for case, words in zip(told["initial"], drawn(core, paths, 100), strict=True):
         network = Network(tuple(case["layers"]))
-        words = core("draws", pairs=[[key, place] for place in range(network.size)])
         spread = np.concatenate([np.full((m + 1) * n, np.sqrt(m)) for m, n in network.shapes])
-        drawn = ((np.array(words, np.float64) + 0.5) / 2.0**31 - 1) / spread
-        assert drawn.astype(np.float32).tolist() == case["parameters"]
+        parameters = ((np.array(words[: network.size], np.float64) + 0.5) / 2.0**31 - 1) / spread
+        assert parameters.astype(np.float32).tolist() == case["parameters"]
 
 
 def test_every_golden_training_run_ends_at_its_parameters(core: Core) -> None:
@@ -345,8 +365,8 @@ def refused_by_python(text: str) -> bool:
 
 
 def test_both_refuse_the_same_vocabularies(core: Core) -> None:
-    octets = [text.encode("utf-8", "surrogatepass") for text in VOCABULARIES.values()]
-    found = core("refusals", vocabularies=[base64.b64encode(data).decode() for data in octets])
+    encoded_ones = [text.encode("utf-8", "surrogatepass") for text in VOCABULARIES.values()]
+    found = core("refusals", vocabularies=[base64.b64encode(data).decode() for data in encoded_ones])
     expected = {name: refused_by_python(text) for name, text in VOCABULARIES.items()}
     assert {name: message is not None for name, message in zip(VOCABULARIES, found, strict=True)} == expected
     assert {name for name, refused in expected.items() if not refused} == GOOD_ONES

@@ -6,7 +6,6 @@ import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,25 +13,18 @@ from eitr.model.classifier import Classifier
 from eitr.pages import Page
 from eitr.taxonomy import NAMES, TOPICS
 
-from .running import running_extension
-from .site import Site, served
+from .browser import Extension
 from .test_extraction import real_pages  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.slow
-EACH, WHOLE = 3, 12
+SOME = pytest.mark.parametrize("share", [1, pytest.param(3, marks=pytest.mark.long)], ids=["some", "more"])
+WHOLE = 4
 THRESHOLD = 0.6
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[Any]:
-    with running_extension() as found:
-        yield found
-
-
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with served() as found:
-        yield found
+def reader(module_extension: Extension) -> Extension:
+    return module_extension
 
 
 def letter(page: Page) -> str:
@@ -42,32 +34,34 @@ def letter(page: Page) -> str:
     return TOPICS[NAMES.index(verdict.label)].letter if sure else ""
 
 
-def sections(data: Path) -> Iterator[tuple[Page, str]]:
+def sections(data: Path, each: int) -> Iterator[tuple[Page, str]]:
     """A few test pages of every class."""
     with gzip.open(data / "news_sections.jsonl.gz", "rt") as lines:
         rows = [row for row in map(json.loads, lines) if row["split"] == "test"]
     for name in NAMES:
-        for row in itertools.islice((row for row in rows if row["label"] == name), EACH):
+        for row in itertools.islice((row for row in rows if row["label"] == name), each):
             yield Page(title=row["title"], text=row["text"]), name
 
 
-def test_pages_of_a_news_site_get_the_letter_that_python_gives_them(reader, site, shared_data):
+@SOME
+def test_pages_of_a_news_site_get_the_letter_that_python_gives_them(reader, site, shared_data, share):
     right = 0
-    for place, (page, name) in enumerate(sections(shared_data)):
+    for place, (page, name) in enumerate(sections(shared_data, share)):
         tab = reader.context.new_page()
         shown = "".join(f"<p>{html.escape(line)}</p>" for line in page.text.splitlines())
         tab.goto(site.put(f"news{place}.test", "/", f"<!doctype html><title>{html.escape(page.title)}</title>{shown}"))
         reader.wait_until_read(tab)
-        assert reader.badge(tab) == letter(page), page.title
+        reader.wait_for_badge(tab, letter(page))
         right += reader.badge(tab) == TOPICS[NAMES.index(name)].letter
         tab.close()
-    print(f"{right} of {EACH * len(NAMES)} letters are those of the page's section")
-    assert right > EACH * len(NAMES) / 2
+    print(f"{right} of {share * len(NAMES)} letters are those of the page's section")
+    assert right > share * len(NAMES) / 2
 
 
-def test_trackers_of_whole_real_pages_are_counted_on_the_first_load(reader, site, real_pages):  # noqa: F811
+@SOME
+def test_trackers_of_whole_real_pages_are_counted_on_the_first_load(reader, site, real_pages, share):  # noqa: F811
     watched = 0
-    for name, source in itertools.islice(real_pages.items(), WHOLE):
+    for name, source in itertools.islice(real_pages.items(), share * WHOLE):
         tab = reader.context.new_page()
         tab.goto(site.put(f"{name.lower().replace('_', '-')}.test", "/", source), wait_until="commit")
         reader.wait_until_read(tab)
@@ -75,5 +69,5 @@ def test_trackers_of_whole_real_pages_are_counted_on_the_first_load(reader, site
         watched += bool(hosts)
         assert all(".".join(host.split(".")[-2:]) in source for host in hosts), (name, hosts)
         tab.close()
-    print(f"{watched} of {WHOLE} pages let known trackers look on")
+    print(f"{watched} of {share * WHOLE} pages let known trackers look on")
     assert watched > 0

@@ -129,7 +129,8 @@ def test_a_site_that_was_switched_off_in_one_tab_is_not_noted_in_another(agreed,
     agreed.popup(first).uncheck("#site-on")
     agreed.wait_for_badge(second, "")
     second.evaluate("(to) => { new Image().src = to }", site.address("www.googletagmanager.com", "/late.gif"))
-    second.wait_for_timeout(1500)
+    until(lambda: site.asked_of("www.googletagmanager.com"), what="the late request")
+    agreed.worker_has_finished()
     with agreed.asking("options") as ask:
         assert ask({"kind": "options"})["rememberedHosts"] == 0
     assert agreed.desk.evaluate("chrome.declarativeNetRequest.getDynamicRules()") == []
@@ -151,10 +152,17 @@ def test_who_goes_back_slowly_keeps_the_tab(agreed, site):
     page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
     page.evaluate("(to) => { location = to }", address)
     page.wait_for_selector("#continue:visible")
-    site.delay = 3
-    page.click("#back")
-    page.wait_for_url(elsewhere)
+    site.may_answer.clear()
+    asked = len(site.asked_of("match.test"))
+    # Not Playwright's click, which waits for the page that it leads to.
+    page.evaluate("document.getElementById('back').click()")
+    until(lambda: len(site.asked_of("match.test")) > asked, what="the request for the page before")
+    # The warning gives the browser 1500 ms to begin to leave; timers of a page go off in the order of their times.
+    page.evaluate("new Promise((go) => setTimeout(go, 1600))")
+    agreed.worker_has_finished()
     assert not page.is_closed()
+    site.may_answer.set()
+    page.wait_for_url(elsewhere)
 
 
 def test_a_warning_that_stands_when_its_host_is_forgotten_still_leads_on(agreed, site):

@@ -10,7 +10,6 @@ from eitr.errors import InputError
 from eitr.model import kernels
 from eitr.model.random import LARGEST, Stream, draw, key_of, permutation, words
 
-from .conftest import RunNode
 from .golden import DIRECTORY, random_cases
 
 WORD = st.integers(0, LARGEST)
@@ -24,10 +23,6 @@ def bits(drawn: np.ndarray) -> np.ndarray:
 
 def test_the_golden_file_is_what_the_code_computes() -> None:
     assert json.loads((DIRECTORY / "random.json").read_text()) == random_cases()
-
-
-def test_a_javascript_twin_agrees_with_the_golden_files(run_node: RunNode) -> None:
-    assert "agree" in run_node(DIRECTORY / "check_training.mjs")
 
 
 @settings(deadline=None)

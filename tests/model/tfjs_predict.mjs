@@ -6,10 +6,10 @@ import { join } from "node:path";
 import * as tf from "@tensorflow/tfjs";
 
 const [directory, inputs, outputs, saved] = process.argv.slice(2);
-const { modelTopology, weightsManifest, userDefinedMetadata, format } =
-  JSON.parse(readFileSync(join(directory, "model.json"), "utf8"));
-const weights = weightsManifest.flatMap((group) =>
-  group.paths.map((path) => readFileSync(join(directory, path))));
+const { modelTopology, weightsManifest, userDefinedMetadata, format } = JSON.parse(
+  readFileSync(join(directory, "model.json"), "utf8"),
+);
+const weights = weightsManifest.flatMap((group) => group.paths.map((path) => readFileSync(join(directory, path))));
 const weightData = new Uint8Array(Buffer.concat(weights)).buffer;
 const weightSpecs = weightsManifest.flatMap((group) => group.weights);
 

@@ -6,3 +6,13 @@ export function pageAddress(url: string): string {
   const hash = url.indexOf("#");
   return hash === -1 || /^[/!]/.test(url.slice(hash + 1)) ? url : url.slice(0, hash);
 }
+
+/** Return the host of a web page; empty for every other address. */
+export function hostOf(url: string): string {
+  try {
+    const { protocol, hostname } = new URL(url);
+    return protocol === "http:" || protocol === "https:" ? hostname : "";
+  } catch {
+    return "";
+  }
+}

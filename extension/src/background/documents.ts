@@ -10,7 +10,7 @@
 import { browser } from "../browser";
 import type { Verdict } from "../messages";
 import { pageAddress } from "./address";
-import type { WordCount } from "./judge";
+import type { WordCount } from "./classify";
 
 export interface SeenDocument {
   id: string;
@@ -91,7 +91,7 @@ export function committed(tab: number, documentId: string | undefined, address: 
   for (const host of early.get(id) ?? []) addHost(found, host);
   early.delete(id);
   evict(tab);
-  changedDocument(found);
+  saveSoon(found);
   return found;
 }
 
@@ -145,10 +145,10 @@ export function moved(found: SeenDocument, address: string): void {
   found.judged = false;
   found.verdict = null;
   found.label = null;
-  changedDocument(found);
+  saveSoon(found);
 }
 
-export function changedDocument(found: SeenDocument): void {
+export function saveSoon(found: SeenDocument): void {
   changed.add(found.id);
   writing ??= setTimeout(() => void saveDocuments(), WRITE_AFTER_MS);
 }
@@ -223,7 +223,7 @@ async function keep(values: Record<string, unknown>): Promise<void> {
 function addHost(found: SeenDocument, host: string): boolean {
   if (found.hosts.length >= MOST_HOSTS || found.hosts.includes(host)) return false;
   found.hosts.push(host);
-  changedDocument(found);
+  saveSoon(found);
   return true;
 }
 

@@ -3,21 +3,21 @@
  * installation.
  */
 
+import { stopCollecting } from "../data_collection";
 import { Problem } from "../messages";
-import { stopCollecting } from "../collection";
-import { changeSettings, forgetChoices } from "./choices";
+import { syncEverything } from "./apply_settings";
+import { showBadge } from "./badge";
 import { deleteDatabase } from "./database";
 import { forgetDocuments, openTabs } from "./documents";
-import { showFace } from "./face";
-import { forgetHeldHosts } from "./hosts";
-import { forgetSalt } from "./labels";
+import { forgetSalt } from "./labelled_pages";
 import { stopLearning } from "./learning/learning";
 import { eraseAt, participants } from "./learning/participant";
 import { Refused } from "./learning/server";
 import { forgetModel } from "./model";
-import { letRest } from "./navigation";
-import { forgetKnowledge } from "./parties";
-import { syncEverything } from "./settled";
+import { stopReading } from "./navigation";
+import { forgetCachedHosts } from "./remembered_hosts";
+import { changeSettings, forgetSettings } from "./settings_store";
+import { forgetTrackerData } from "./third_parties";
 import { forget } from "./warnings";
 
 export async function eraseEverything(alsoAtServer: boolean): Promise<void> {
@@ -27,14 +27,15 @@ export async function eraseEverything(alsoAtServer: boolean): Promise<void> {
   // From here on nothing is noted.
   await changeSettings({ classifying: false, contributing: false, studies: false });
   await stopCollecting();
-  await letRest(openTabs());
+  await stopReading(openTabs());
   await forget(() => true);
   const tabs = openTabs();
   await forgetDocuments();
   await deleteDatabase();
-  for (const forgetHeld of [forgetChoices, forgetModel, forgetKnowledge, forgetHeldHosts, forgetSalt]) forgetHeld();
+  for (const forgetHeld of [forgetSettings, forgetModel, forgetTrackerData, forgetCachedHosts, forgetSalt])
+    forgetHeld();
   await syncEverything();
-  await Promise.all(tabs.map(showFace));
+  await Promise.all(tabs.map(showBadge));
 }
 
 /** Also at servers of earlier days. */

@@ -3,13 +3,13 @@
  * is.
  */
 
-import { settings } from "./choices";
-import { knownHosts } from "./hosts";
-import { labelledPages } from "./labels";
+import { labelledPages } from "./labelled_pages";
 import { sentUpdates } from "./learning/outbox";
-import { exportAt, participants, type Participant } from "./learning/participant";
+import { exportAt, type Participant, participants } from "./learning/participant";
 import { model } from "./model";
-import { hostLists } from "./parties";
+import { rememberedHosts } from "./remembered_hosts";
+import { settings } from "./settings_store";
+import { hostLists } from "./third_parties";
 
 export async function exportedData(): Promise<object> {
   const choices = await settings();
@@ -22,7 +22,7 @@ export async function exportedData(): Promise<object> {
     settings: choices,
     model: { version, server },
     labelled_pages: await labelledPages(),
-    sensitive_hosts: [...(await knownHosts()).values()],
+    sensitive_hosts: [...(await rememberedHosts()).values()],
     lists: await hostLists(),
     sent: await sentUpdates(),
     servers: await Promise.all(known.map((one) => told(one, choices.contributing))),

@@ -4,7 +4,7 @@
  */
 
 import { browser } from "../browser";
-import { readNetwork, type Network } from "../core/network";
+import { type Network, readNetwork } from "../core/network";
 import { readVocabulary, type Vocabulary } from "../core/vocabulary";
 import { read, write } from "./database";
 
@@ -19,7 +19,7 @@ export interface Model {
   vocabulary: Vocabulary;
 }
 
-/** A model as it is kept: octets, checked again by their readers whenever they are loaded. */
+/** A model as it is kept: bytes, checked again by their readers whenever they are loaded. */
 export interface StoredModel {
   version: number;
   server: string;

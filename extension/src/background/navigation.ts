@@ -3,8 +3,8 @@
 import { browser } from "../browser";
 import type { WorkerMessage } from "../messages";
 import { pageAddress } from "./address";
-import { settings } from "./choices";
-import { consider } from "./consider";
+import { showBadge } from "./badge";
+import { updateEffects } from "./document_effects";
 import {
   committed,
   currentDocument,
@@ -15,7 +15,7 @@ import {
   tabLeft,
   tabRemoved,
 } from "./documents";
-import { showFace } from "./face";
+import { settings } from "./settings_store";
 import { arrived, endVisits } from "./warnings";
 
 type Committed = chrome.webNavigation.WebNavigationTransitionCallbackDetails & {
@@ -29,17 +29,17 @@ export function listenToNavigation(): void {
   browser.webNavigation.onHistoryStateUpdated.addListener((details) => void onMoved(details));
   browser.webNavigation.onReferenceFragmentUpdated.addListener((details) => void onMoved(details));
   browser.tabs.onRemoved.addListener((tab) => void onRemoved(tab));
-  browser.tabs.onActivated.addListener(({ tabId }) => void documentsLoaded().then(() => showFace(tabId)));
+  browser.tabs.onActivated.addListener(({ tabId }) => void documentsLoaded().then(() => showBadge(tabId)));
 }
 
 /** Ask the pages of all tabs to be looked at again: the model or the settings changed. */
-export async function lookAtAllAgain(): Promise<void> {
+export async function readAllAgain(): Promise<void> {
   await documentsLoaded();
   await Promise.all(openTabs().map((tab) => tellPage(tab, "look-again")));
 }
 
 /** Ask the pages of tabs not to be looked at any more. */
-export async function letRest(tabs: number[]): Promise<void> {
+export async function stopReading(tabs: number[]): Promise<void> {
   await Promise.all(tabs.map((tab) => tellPage(tab, "rest")));
 }
 
@@ -50,7 +50,7 @@ async function onCommitted(details: Committed): Promise<void> {
   if (details.documentLifecycle === "prerender") return;
   const back = details.transitionQualifiers?.includes("forward_back") ?? false;
   const seen = committed(details.tabId, details.documentId, details.url, back);
-  await consider(seen);
+  await updateEffects(seen);
   const asked = back || details.transitionType === "form_submit";
   await arrived(details.tabId, details.url, !asked);
   await endVisits();
@@ -69,7 +69,7 @@ async function onErrorOccurred({ tabId, frameId }: { tabId: number; frameId: num
     shown?.documentId === undefined ? pageAddress(shown?.url ?? "") === current.url : shown.documentId === current.id;
   if (currentDocument(tabId) !== current || (same && shown?.errorOccurred !== true)) return;
   tabLeft(tabId);
-  await showFace(tabId);
+  await showBadge(tabId);
   await endVisits();
 }
 
@@ -79,7 +79,7 @@ async function onMoved(details: Committed): Promise<void> {
   const seen = currentDocument(details.tabId);
   if (seen === undefined || seen.url === pageAddress(details.url)) return;
   moved(seen, details.url);
-  await showFace(seen.tab);
+  await showBadge(seen.tab);
   await tellPage(seen.tab, "look-again");
 }
 

@@ -9,10 +9,10 @@
 import { browser } from "../browser";
 import { siteOf } from "../core/trackers";
 import type { WarningView } from "../messages";
-import { settings } from "./choices";
+import { hostOf } from "./address";
 import { currentDocument, openTabs } from "./documents";
-import { forgetHosts, knownHosts, noteHost, type KnownHost } from "./hosts";
-import { hostOf } from "./parties";
+import { forgetHosts, type RememberedHost, rememberedHosts, rememberHost } from "./remembered_hosts";
+import { settings } from "./settings_store";
 
 /** The browser takes 1000 rules with regular expressions. */
 const MOST_HOSTS = 900;
@@ -22,7 +22,7 @@ const CONTINUED = "continued";
 export async function remember(host: string, topic: number, companies: string[]): Promise<void> {
   const { warnings, unwarnedSites } = await settings();
   if (!warnings || unwarnedSites.includes(siteOf(host))) return;
-  const before = (await knownHosts()).get(host);
+  const before = (await rememberedHosts()).get(host);
   if (
     before !== undefined &&
     before.topic === topic &&
@@ -30,9 +30,9 @@ export async function remember(host: string, topic: number, companies: string[])
   )
     return;
   if (before === undefined && !(await takesRuleFor(host))) return;
-  const oldest = await noteHost(host, topic, companies, MOST_HOSTS);
+  const oldest = await rememberHost(host, topic, companies, MOST_HOSTS);
   if (before !== undefined) return;
-  const known = (await knownHosts()).get(host)!;
+  const known = (await rememberedHosts()).get(host)!;
   // First the exception: the visit under way is not interrupted.
   await allow([known]);
   await browser.declarativeNetRequest.updateDynamicRules({
@@ -48,7 +48,7 @@ export async function remember(host: string, topic: number, companies: string[])
  */
 export async function arrived(tab: number, address: string, toBeAsked: boolean): Promise<void> {
   const { classifying, warnings } = await settings();
-  const known = (await knownHosts()).get(hostOf(address));
+  const known = (await rememberedHosts()).get(hostOf(address));
   if (known === undefined || !classifying || !warnings) return;
   const { declarativeNetRequest: rules } = browser;
   const isIn = (some: chrome.declarativeNetRequest.Rule[]) => some.some(({ id }) => id === known.rule);
@@ -75,7 +75,7 @@ export async function forget(which: (host: string) => boolean): Promise<void> {
 /** Make the browser's rules those that settings and known hosts ask for. */
 export async function syncRules(): Promise<void> {
   const { classifying, warnings } = await settings();
-  const hosts = await knownHosts();
+  const hosts = await rememberedHosts();
   const wanted = classifying && warnings ? [...hosts.values()] : [];
   const present = new Set((await browser.declarativeNetRequest.getDynamicRules()).map(({ id }) => id));
   const missing = wanted.filter(({ rule }) => !present.has(rule));
@@ -91,7 +91,9 @@ export async function endVisits(): Promise<void> {
   if (allowed.length === 0) return;
   const open = new Set(openTabs().map((tab) => hostOf(currentDocument(tab)?.url ?? "")));
   const continued = await continuedHosts();
-  const going = [...(await knownHosts()).values()].filter(({ host }) => open.has(host) || continued.includes(host));
+  const going = [...(await rememberedHosts()).values()].filter(
+    ({ host }) => open.has(host) || continued.includes(host),
+  );
   const staying = new Set(going.map(({ rule }) => rule));
   const removeRuleIds = allowed.filter((id) => !staying.has(id));
   if (removeRuleIds.length > 0) await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
@@ -99,7 +101,7 @@ export async function endVisits(): Promise<void> {
 
 /** What the interstitial shows for an address; null if there is nothing to warn of, or not any more. */
 export async function warningView(target: string): Promise<WarningView | null> {
-  const known = (await knownHosts()).get(hostOf(target));
+  const known = (await rememberedHosts()).get(hostOf(target));
   if (known === undefined) return null;
   const { host, topic, companies, time } = known;
   return { target: new URL(target).href, host, topic, companies, time };
@@ -107,7 +109,7 @@ export async function warningView(target: string): Promise<WarningView | null> {
 
 /** Let the person through until the browser is closed. */
 export async function continueTo(target: string): Promise<void> {
-  const known = (await knownHosts()).get(hostOf(target));
+  const known = (await rememberedHosts()).get(hostOf(target));
   if (known === undefined) return;
   const continued = new Set([...(await continuedHosts()), known.host]);
   await browser.storage.session.set({ [CONTINUED]: [...continued] });
@@ -118,7 +120,7 @@ async function continuedHosts(): Promise<string[]> {
   return ((await browser.storage.session.get(CONTINUED))[CONTINUED] as string[] | undefined) ?? [];
 }
 
-async function allow(hosts: KnownHost[]): Promise<void> {
+async function allow(hosts: RememberedHost[]): Promise<void> {
   await browser.declarativeNetRequest.updateSessionRules({
     addRules: hosts.map((known) => ({ ...redirection(known), priority: 2, action: { type: "allow" as const } })),
     removeRuleIds: hosts.map(({ rule }) => rule),
@@ -139,7 +141,7 @@ function pattern(host: string): string {
   return `^https?://([^/?#]*@)?${host.replace(/[^a-z0-9-]/gi, "\\$&")}(:[0-9]+)?(/.*)?$`;
 }
 
-function redirection({ host, rule }: KnownHost): chrome.declarativeNetRequest.Rule {
+function redirection({ host, rule }: RememberedHost): chrome.declarativeNetRequest.Rule {
   // By its fixed address: `getURL` gives one that changes with every start, and the rule outlives the start.
   const page = new URL("/pages/warning/warning.html", self.location.origin).href;
   return {

@@ -4,20 +4,20 @@
  */
 
 import { browser } from "../browser";
-import { onNoMoreCollecting } from "../collection";
-import { settings } from "./choices";
-import { listenAtTheDoor } from "./door";
+import { onNoMoreCollecting } from "../data_collection";
+import { changeAndApply, syncEverything } from "./apply_settings";
+import { showAllBadges } from "./badge";
+import { readOpenTabs } from "./content_scripts";
 import { documentsLoaded } from "./documents";
-import { showAllFaces } from "./face";
 import { listenToAlarms } from "./learning/learning";
+import { listenToMessages } from "./message_router";
 import { listenToNavigation } from "./navigation";
-import { listenToRequests } from "./requests";
-import { readOpenTabs } from "./scripts";
-import { changeAndApply, syncEverything } from "./settled";
+import { listenToNetworkRequests } from "./network_requests";
+import { settings } from "./settings_store";
 
-listenAtTheDoor();
+listenToMessages();
 listenToNavigation();
-listenToRequests();
+listenToNetworkRequests();
 listenToAlarms();
 
 onNoMoreCollecting(() => void changeAndApply({ contributing: false }));
@@ -37,7 +37,7 @@ async function installed(): Promise<void> {
 const ready = self as typeof self & { ready?: boolean };
 
 void documentsLoaded()
-  .then(() => Promise.all([syncEverything(), showAllFaces()]))
+  .then(() => Promise.all([syncEverything(), showAllBadges()]))
   .catch((error: unknown) => console.error("The worker did not start as it should:", error))
   .finally(() => {
     ready.ready = true;

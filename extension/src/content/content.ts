@@ -5,22 +5,24 @@
  */
 
 import { browser } from "../browser";
-import type { Page } from "../core/content";
+import type { Page } from "../core/page";
 import type { ContentAnswer, ContentMessage, WorkerMessage } from "../messages";
-import { Changes } from "./changes";
+import { ChangeObserver } from "./change_observer";
 import { listen } from "./dom";
 import { extract } from "./extract";
-import { Marks } from "./marks";
-import { Quota } from "./quota";
+import { LinkMarks } from "./link_marks";
+import { RateLimit } from "./rate_limit";
 
 const SOON_MS = 250;
 const LATER_MS = 1500;
 const MOST_FAILURES = 3;
 
 class Reader {
-  private readonly changes = new Changes(() => this.look(false));
-  private readonly quota = new Quota(4, 2000);
-  private readonly marks = new Marks((host) => this.send({ kind: "link", host }) as Promise<number | null | undefined>);
+  private readonly changes = new ChangeObserver(() => this.look(false));
+  private readonly quota = new RateLimit(4, 2000);
+  private readonly marks = new LinkMarks(
+    (host) => this.send({ kind: "link", host }) as Promise<number | null | undefined>,
+  );
   private soon: ReturnType<typeof setTimeout> | null = null;
   private later: ReturnType<typeof setTimeout> | null = null;
   private reported: Page | null = null;
@@ -124,5 +126,8 @@ const world = globalThis as typeof globalThis & { [HERE]?: Reader };
 if (mayRun()) {
   // Put in again, it was switched off for a while.
   if (world[HERE] !== undefined) world[HERE].lookSoon();
-  else (world[HERE] = new Reader()).start();
+  else {
+    world[HERE] = new Reader();
+    world[HERE].start();
+  }
 }

@@ -1,8 +1,8 @@
 /** From a page to its four strings (docs/protocol.md, section 1). */
 
-import type { Page } from "../core/content";
+import type { Page } from "../core/page";
 import { attribute, elements, root } from "./dom";
-import { visibleText } from "./text";
+import { visibleText } from "./visible_text";
 
 const LONGEST_FIELD = 10_000;
 const MOST_ELEMENTS = 500;

@@ -5,13 +5,13 @@ import { BadInput } from "./bad_input";
 const float = new Float32Array(1);
 const bits = new Uint32Array(float.buffer);
 
-/** Half as many octets as the parameters: float16, little-endian, rounded to the nearest, ties to even. */
+/** Half as many bytes as the parameters: float16, little-endian, rounded to the nearest, ties to even. */
 export function difference16(base: Float32Array, parameters: Float32Array): Uint8Array {
   if (base.length !== parameters.length) throw new BadInput("Base and parameters are not of one length.");
-  const octets = new Uint8Array(2 * base.length);
-  const view = new DataView(octets.buffer);
+  const bytes = new Uint8Array(2 * base.length);
+  const view = new DataView(bytes.buffer);
   for (let n = 0; n < base.length; n += 1) view.setUint16(2 * n, float16(parameters[n]! - base[n]!), true);
-  return octets;
+  return bytes;
 }
 
 /** The 16 bits of a number that is first rounded to float32, as the difference of two float32 is everywhere else. */

@@ -4,11 +4,11 @@ import { BadInput } from "./bad_input";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Parse octets that must be UTF-8 and JSON; `what` begins the sentence if they are not. */
-export function parseJson(octets: Uint8Array, what: string): unknown {
+/** Parse bytes that must be UTF-8 and JSON; `what` begins the sentence if they are not. */
+export function parseJson(bytes: Uint8Array, what: string): unknown {
   try {
     // A byte order mark is kept, and is then no JSON: the Python reader refuses it too.
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(octets));
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch {
     throw new BadInput(`${what} is not JSON in UTF-8.`);
   }

@@ -13,5 +13,5 @@ export function ln(number: number): number {
   const square = ratio * ratio;
   let series = 0;
   for (let term = 19; term >= 0; term -= 1) series = series * square + 1 / (2 * term + 1);
-  return exponent * 0.6931471805599453 + 2 * ratio * series;
+  return exponent * Math.LN2 + 2 * ratio * series;
 }

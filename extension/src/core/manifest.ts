@@ -1,12 +1,12 @@
 /** What a server says of its model and round (docs/protocol.md, sections 13 and 14); unknown members are ignored. */
 
 import { BadInput } from "./bad_input";
-import { asObject, isArrayOf, isNumber, isString, member, wholeNumber } from "./json";
 import type { JsonObject } from "./json";
+import { asObject, isArrayOf, isNumber, isString, member, wholeNumber } from "./json";
 import { sizeOf } from "./network";
-import { readPlan } from "./plan";
-import type { TrainingPlan } from "./plan";
 import { TOPICS } from "./taxonomy";
+import type { TrainingPlan } from "./training_plan";
+import { readPlan } from "./training_plan";
 
 /** The only network of this version of the protocol: no server chooses what this browser computes. */
 export const LAYERS: readonly number[] = [1000, 256, 32, 6];
@@ -43,7 +43,7 @@ export function readManifest(value: unknown): Manifest {
     throw new BadInput(`The server's model must have ${parameters} parameters.`);
   const weights = asObject(member(manifest, "weights"), "The weights of the manifest");
   if (member(weights, "bytes") !== 4 * parameters)
-    throw new BadInput(`The weights must be ${4 * parameters} octets long.`);
+    throw new BadInput(`The weights must be ${4 * parameters} bytes long.`);
   return {
     protocol: 1,
     version: counted(manifest, "version"),

@@ -37,14 +37,14 @@ export function sizeOf(widths: readonly number[]): number {
 
 /**
  * Read parameters, float32 little-endian as on every machine that browsers run on; refuse another length than that of
- * the layers, a NaN and an infinity. The octets are used where they are.
+ * the layers, a NaN and an infinity. The bytes are used where they are.
  */
-export function readNetwork(octets: Uint8Array, layers: readonly number[]): Network {
+export function readNetwork(bytes: Uint8Array, layers: readonly number[]): Network {
   if (layers.length < 2 || !layers.every((width) => Number.isSafeInteger(width) && width > 0))
     throw new BadInput("A network needs at least two layers, each at least one wide.");
   const size = sizeOf(layers);
-  if (octets.length !== 4 * size) throw new BadInput(`The weights are ${octets.length} octets, not ${4 * size}.`);
-  const { buffer, byteOffset } = octets.byteOffset % 4 === 0 ? octets : octets.slice();
+  if (bytes.length !== 4 * size) throw new BadInput(`The weights are ${bytes.length} bytes, not ${4 * size}.`);
+  const { buffer, byteOffset } = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
   const parameters = new Float32Array(buffer, byteOffset, size);
   if (!allFinite(parameters)) throw new BadInput("The weights hold a NaN or an infinity.");
   return { layers: [...layers], parameters };
@@ -61,7 +61,8 @@ export function firstSums({ layers, parameters }: Network, page: SparseVector): 
   if (page.indices.some((index) => index < 0 || index >= inputs))
     throw new BadInput(`A page has a word beyond the ${inputs} of the network.`);
   const sums = Float64Array.from(parameters.subarray(bias, bias + outputs));
-  page.indices.forEach((index, entry) => addRow(sums, parameters, kernel + index * outputs, page.values[entry]!));
+  for (const [entry, index] of page.indices.entries())
+    addRow(sums, parameters, kernel + index * outputs, page.values[entry]!);
   return sums;
 }
 

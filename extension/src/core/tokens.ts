@@ -9,6 +9,7 @@ const MAX_LENGTH = 40;
 const STOP_WORDS: ReadonlySet<string> = new Set(stopWordList.split("\n").filter(Boolean));
 
 const INVISIBLE =
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each is meant by itself, not joined to the one before.
   /[\u{ad}\u{34f}\u{61c}\u{180b}-\u{180f}\u{200b}-\u{200f}\u{202a}-\u{202e}\u{2060}-\u{206f}\u{fe00}-\u{fe0f}\u{feff}\u{e0100}-\u{e01ef}]/gu;
 /** Cut to 64 marks: normalisation sorts them, which takes quadratic time. */
 const TOO_MANY_MARKS = /([\p{M}\u{ff9e}\u{ff9f}]{64})[\p{M}\u{ff9e}\u{ff9f}]+/gu;

@@ -4,8 +4,8 @@ import { BadInput } from "./bad_input";
 import { asObject, isArrayOf, isString, member, parseJson } from "./json";
 import { normalHost } from "./site";
 
-export { siteOf } from "./site";
 export { readHosts } from "./host_list";
+export { siteOf } from "./site";
 
 export interface Tracker {
   readonly company: string;
@@ -27,8 +27,8 @@ export interface TrackerTable {
  *
  * It comes with the extension, so it is trusted; a damaged file is still refused and not half read.
  */
-export function readTrackers(octets: Uint8Array): TrackerTable {
-  const file = asObject(parseJson(octets, "The table of trackers"), "The table of trackers");
+export function readTrackers(bytes: Uint8Array): TrackerTable {
+  const file = asObject(parseJson(bytes, "The table of trackers"), "The table of trackers");
   const entities = member(file, "entities");
   if (member(file, "format") !== "eitr-trackers" || member(file, "version") !== 1 || !isArrayOf(entities, isEntity))
     throw new BadInput("The table of trackers is not of format eitr-trackers, version 1.");
@@ -51,7 +51,7 @@ export function trackerOf(table: TrackerTable, hostname: string): Tracker | null
 
 function nearest(below: ReadonlyMap<string, Tracker>, host: string): Tracker | null {
   // Dots beyond those of any real name are not walked along: a page chooses the names of its hosts.
-  for (let name = host.slice(-253); ;) {
+  for (let name = host.slice(-253); ; ) {
     const found = below.get(name);
     if (found !== undefined) return found;
     const dot = name.indexOf(".");

@@ -8,14 +8,14 @@
  */
 
 import { BadInput } from "./bad_input";
-import { allFinite, layersOf } from "./network";
 import type { Layer, Network } from "./network";
-import type { TrainingPlan } from "./plan";
-import { DROPOUT, SHUFFLE, draw, keyOf, permutation } from "./random";
+import { allFinite, layersOf } from "./network";
+import { DROPOUT, draw, keyOf, permutation, SHUFFLE } from "./random";
+import type { TrainingPlan } from "./training_plan";
 import type { SparseVector } from "./vector";
 
-export { readPlan } from "./plan";
-export type { TrainingPlan } from "./plan";
+export type { TrainingPlan } from "./training_plan";
+export { readPlan } from "./training_plan";
 
 export interface LabelledPage {
   readonly vector: SparseVector;

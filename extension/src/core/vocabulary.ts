@@ -1,8 +1,8 @@
 /** The words a model knows and what each weighs (docs/protocol.md, section 4). */
 
 import { BadInput } from "./bad_input";
-import { asObject, isArrayOf, isNumber, isString, parseJson } from "./json";
 import type { JsonObject } from "./json";
+import { asObject, isArrayOf, isNumber, isString, parseJson } from "./json";
 import { tokens } from "./tokens";
 
 export interface Vocabulary {
@@ -15,15 +15,15 @@ export interface Vocabulary {
 }
 
 const KEYS = "format,forms,idf,version,words";
-const MAX_OCTETS = 16 * 2 ** 20;
+const MAX_BYTES = 16 * 2 ** 20;
 const MAX_WORDS = 100_000;
 const MAX_FORMS = 50_000;
 const MAX_IDF = 100;
 
 /** Read the file of a vocabulary; whatever section 4 does not allow is refused. */
-export function readVocabulary(octets: Uint8Array): Vocabulary {
-  if (octets.length > MAX_OCTETS) throw new BadInput("The vocabulary is longer than 16 MiB.");
-  const file = asObject(parseJson(octets, "The vocabulary"), "The vocabulary");
+export function readVocabulary(bytes: Uint8Array): Vocabulary {
+  if (bytes.length > MAX_BYTES) throw new BadInput("The vocabulary is longer than 16 MiB.");
+  const file = asObject(parseJson(bytes, "The vocabulary"), "The vocabulary");
   if (Object.keys(file).sort().join() !== KEYS)
     throw new BadInput(`The vocabulary must have exactly the keys ${KEYS}.`);
   if (file["format"] !== "eitr-vocabulary" || file["version"] !== 1)
@@ -31,7 +31,7 @@ export function readVocabulary(octets: Uint8Array): Vocabulary {
   const words = readWords(file["words"]);
   const idf = readIdf(file["idf"], words.length);
   const forms = asObject(file["forms"], "The forms of the vocabulary");
-  refuseFractions(octets);
+  refuseFractions(bytes);
   return { words, idf, places: readPlaces(words, forms) };
 }
 
@@ -76,8 +76,8 @@ function mustBeToken(word: string): void {
  * Refuse `{"votes": 17.0}`, which JSON.parse cannot tell from 17 but other readers do. Without its strings, the one
  * object within the file is that of the forms.
  */
-function refuseFractions(octets: Uint8Array): void {
-  const bare = new TextDecoder().decode(octets).replace(/"(?:[^"\\]|\\.)*"/g, "");
+function refuseFractions(bytes: Uint8Array): void {
+  const bare = new TextDecoder().decode(bytes).replace(/"(?:[^"\\]|\\.)*"/g, "");
   const forms = bare.slice(bare.indexOf("{") + 1).match(/\{[^{}]*\}/g) ?? [];
   if (forms.some((object) => /[.eE]/.test(object)))
     throw new BadInput("The forms of the vocabulary must be whole numbers, written without a fraction.");

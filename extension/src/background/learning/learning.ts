@@ -4,14 +4,15 @@
  */
 
 import { browser } from "../../browser";
-import { readRound, type Round } from "../../core/manifest";
+import { type Round, readRound } from "../../core/manifest";
+import { mayCollect } from "../../data_collection";
 import type { LearningView } from "../../messages";
-import { mayCollect } from "../../collection";
-import { settings } from "../choices";
 import { readKept, writeKept } from "../database";
-import { numberOfPages } from "../labels";
+import { numberOfPages } from "../labelled_pages";
 import { model } from "../model";
-import { lookAtAllAgain } from "../navigation";
+import { readAllAgain } from "../navigation";
+import { settings } from "../settings_store";
+import { refreshModel } from "./download_model";
 import {
   dropUpdate,
   isDone,
@@ -19,11 +20,10 @@ import {
   sendUpdate,
   sentUpdates,
   settleUpdate,
-  waitingUpdate,
   type Update,
+  waitingUpdate,
 } from "./outbox";
-import { enrolled, forgetParticipant, participantAt, type Participant } from "./participant";
-import { refreshModel } from "./refresh";
+import { enrolled, forgetParticipant, type Participant, participantAt } from "./participant";
 import { json, Refused, Server, TryLater } from "./server";
 import { trainedUpdate } from "./train";
 
@@ -53,7 +53,7 @@ export function listenToAlarms(): void {
   });
 }
 
-/** The alarm rings only for those who contribute. */
+/** Set the alarm for those who contribute, and clear it for all others. */
 export async function syncAlarm(): Promise<void> {
   const { contributing, server } = await settings();
   const present = await browser.alarms.get(ALARM);
@@ -62,7 +62,7 @@ export async function syncAlarm(): Promise<void> {
     await browser.alarms.create(ALARM, { delayInMinutes: 1, periodInMinutes: EVERY_MINUTES });
 }
 
-/** Do what there is to do. `now`: the person asked for it, so an earlier failure is no reason to wait. */
+/** Take part once. `now`: the person asked for it, so do not wait because of earlier failures. */
 export function learn(now: boolean): Promise<void> {
   running ??= run(now).finally(() => {
     running = null;
@@ -70,13 +70,13 @@ export function learn(now: boolean): Promise<void> {
   return running;
 }
 
-/** Leave off at once, and return when nothing goes on any more: somebody took back their word. */
+/** Stop at once, and return when nothing is running any more: the person withdrew their consent. */
 export async function stopLearning(): Promise<void> {
   stop.abort(new Error("contributing was switched off"));
   await running?.catch(() => undefined);
 }
 
-/** Another server has nothing to do with what went wrong at the last. */
+/** Forget failures at the server before: another one starts without a waiting time. */
 export async function forgetFailures(): Promise<void> {
   await writeKept(STATE, NEW);
 }
@@ -125,7 +125,7 @@ async function takePart(server: Server, invitation: string): Promise<string> {
   const waiting = await waitingUpdate();
   if (waiting !== undefined && waiting.server !== server.address) await dropUpdate();
   else if (waiting !== undefined) return send(server, waiting, participant);
-  if (await refreshModel(server)) await lookAtAllAgain();
+  if (await refreshModel(server)) await readAllAgain();
   const round = await openRound(server);
   if (round === undefined || Date.parse(round.deadline) < Date.now()) return "learning_no_round";
   if (await isDone(server.address, round.id)) return "learning_already_sent";
@@ -146,7 +146,7 @@ async function send(server: Server, update: Update, participant: Participant): P
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     if (error.status === 401) await forgetParticipant(participant);
-    // Whatever else the server has against it, the same octets will not please it later.
+    // Whatever else is the reason, the server would refuse the same bytes again.
     else await settleUpdate(update, "refused");
     throw error;
   }

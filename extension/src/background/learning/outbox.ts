@@ -1,7 +1,7 @@
 /**
- * The update on its way. The octets are on the disk, with their round and hash, before they are sent, and leave the
- * disk in the same transaction in which they are noted as taken: a worker that is killed anywhere sends the same octets
- * again, which the server answers as before. Each is listed before its first octet leaves.
+ * The update that is being sent. It is stored with its round and hash before it is sent, and removed in the same
+ * transaction that records it as taken. A worker that is killed at any point therefore sends the same bytes again, and
+ * the server gives the same answer. An update is listed as sent before its first byte leaves.
  */
 
 import type { Sent } from "../../messages";
@@ -16,11 +16,12 @@ export interface Update {
   /** How many pages it was learned from. */
   pages: number;
   sha256: string;
+  /** The update's bytes. Stored under this name since version 0.1. */
   octets: Uint8Array;
 }
 
 const OUTBOX = "outbox";
-/** By server: the last round that is over for us, taken or refused. */
+/** The key of the last round that needs nothing more from us, taken or refused, by server. */
 const done = (server: string) => `done ${server}`;
 
 export function waitingUpdate(): Promise<Update | undefined> {
@@ -50,7 +51,7 @@ export async function sendUpdate(server: Server, update: Update, participant: Pa
   });
 }
 
-/** Note how it went, and let go of the octets: the server has them, or will never take them in this round. */
+/** Record the outcome and delete the bytes: the server has them, or will never take them in this round. */
 export async function settleUpdate(update: Update, outcome: "taken" | "refused"): Promise<void> {
   await write(["kept", "sent"], (of) => {
     of("sent").put(listed(update, outcome));
@@ -59,7 +60,7 @@ export async function settleUpdate(update: Update, outcome: "taken" | "refused")
   });
 }
 
-/** Nobody is to have it any more. */
+/** Delete the update without sending it. */
 export function dropUpdate(): Promise<void> {
   return write(["kept"], (of) => of("kept").delete(OUTBOX));
 }
@@ -68,7 +69,7 @@ function listed({ server, round, base, pages, sha256, octets }: Update, outcome:
   return { time: Date.now(), server, round, base, bytes: octets.length, sha256, pages, outcome };
 }
 
-/** Everything that was ever sent, latest first. */
+/** Return every upload there was, latest first. */
 export async function sentUpdates(): Promise<Sent[]> {
   const sent = await read<Sent[]>("sent", (store) => store.getAll());
   return sent.sort((one, other) => other.time - one.time);

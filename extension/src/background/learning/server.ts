@@ -36,14 +36,14 @@ export class Refused extends Error {
 export interface Answered {
   status: number;
   etag: string;
-  octets: Uint8Array;
+  bytes: Uint8Array;
 }
 
 interface Options {
   method?: string;
   headers?: Record<string, string>;
   body?: Uint8Array | string;
-  /** For files: the most octets that are read. */
+  /** For files: the most bytes that are read. */
   most?: number;
 }
 
@@ -74,7 +74,7 @@ export class Server {
       return {
         status: answer.status,
         etag: answer.headers.get("ETag") ?? "",
-        octets: await limited(answer, most ?? LONGEST_ANSWER),
+        bytes: await limited(answer, most ?? LONGEST_ANSWER),
       };
     } catch (error) {
       if (error instanceof Refused || error instanceof TryLater) throw error;
@@ -84,8 +84,8 @@ export class Server {
 }
 
 /** The answer's body as JSON, checked by whoever asked. */
-export function json({ octets }: Answered): unknown {
-  return parseJson(octets, "The server's answer");
+export function json({ bytes }: Answered): unknown {
+  return parseJson(bytes, "The server's answer");
 }
 
 async function refusal(answer: Response): Promise<Error> {
@@ -104,7 +104,7 @@ async function refusal(answer: Response): Promise<Error> {
   return slug === "" && answer.status !== 401 ? later : new Refused(answer.status, slug, seconds);
 }
 
-/** Read a body, but never more than so many octets. */
+/** Read a body, but never more than so many bytes. */
 async function limited(answer: Response, most: number): Promise<Uint8Array> {
   const reader = answer.body?.getReader();
   if (reader === undefined) return new Uint8Array();
@@ -120,11 +120,11 @@ async function limited(answer: Response, most: number): Promise<Uint8Array> {
     }
     parts.push(value);
   }
-  const octets = new Uint8Array(length);
+  const bytes = new Uint8Array(length);
   let place = 0;
   for (const part of parts) {
-    octets.set(part, place);
+    bytes.set(part, place);
     place += part.length;
   }
-  return octets;
+  return bytes;
 }

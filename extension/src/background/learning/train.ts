@@ -1,14 +1,14 @@
-/** Learn from the person's own pages, in slices between which the browser can do something else. */
+/** Train on the person's labelled pages, in slices of a few milliseconds, so that the browser stays responsive. */
 
 import { difference16 } from "../../core/float16";
 import { sha256 } from "../../core/hash";
 import type { Round } from "../../core/manifest";
-import { training, type LabelledPage } from "../../core/training";
+import { type LabelledPage, training } from "../../core/training";
 import { vector } from "../../core/vector";
 import type { Vocabulary } from "../../core/vocabulary";
+import { repeatedWords } from "../classify";
 import { readKept, writeKept } from "../database";
-import { repeatedWords } from "../judge";
-import { labelledPages, type LabelledWords } from "../labels";
+import { type LabelledWords, labelledPages } from "../labelled_pages";
 import type { Model } from "../model";
 import type { Update } from "./outbox";
 
@@ -51,7 +51,7 @@ async function sliced<T>(work: Generator<unknown, T, void>): Promise<T> {
   let step = work.next();
   for (let end = performance.now() + SLICE_MS; !step.done; step = work.next()) {
     if (performance.now() < end) continue;
-    await breath();
+    await yieldToOthers();
     end = performance.now() + SLICE_MS;
   }
   return step.value;
@@ -66,8 +66,8 @@ async function seedOf(server: string, round: number): Promise<number> {
   return seed;
 }
 
-/** Let everything else that waits have its turn. Faster than a timer, which the browser slows down. */
-function breath(): Promise<void> {
+/** Wait until everything else that is due has run. Faster than a timer, which the browser slows down. */
+function yieldToOthers(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {

@@ -1,10 +1,10 @@
 /** Everything that can be set. A switch works at once; addresses are saved by their button. */
 
-import { askToCollect } from "../../collection";
+import { askToCollect } from "../../data_collection";
 import { language, say } from "../../localise";
-import { ask, Problem, type OptionsView } from "../../messages";
+import { ask, type OptionsView, Problem } from "../../messages";
 import type { Settings } from "../../settings";
-import { byId, dateAndTime, made, percent, putTexts, tell, trying, when } from "../shared/page";
+import { byId, dateAndTime, newElement, percent, putTexts, showingProblems, showStatus, when } from "../shared/page";
 import { saveAsFile } from "./download";
 
 type Switch = "classifying" | "warnings" | "linkMarks" | "contributing" | "studies";
@@ -20,11 +20,11 @@ const typed = new Set<string>();
 const input = (id: string) => byId(id, HTMLInputElement);
 
 putTexts();
-void trying(async () => show(await ask("options", {})));
+void showingProblems(async () => show(await ask("options", {})));
 
 // Other pages of ours change settings as well.
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) void trying(async () => show(await ask("options", {})));
+  if (!document.hidden) void showingProblems(async () => show(await ask("options", {})));
 });
 
 for (const name of SWITCHES) when(name, "change", () => turned(name));
@@ -36,11 +36,11 @@ when("save-server", "click", () => change(addresses()));
 when("forget", "click", async () => done(await ask("forget-hosts", {})));
 
 when("learn", "click", async () => {
-  tell(say("options_learning"));
+  showStatus(say("options_learning"));
   const view = await ask("learn", {});
   show(view);
   const { last } = view.learning;
-  tell(say(last || "learning_not_contributing"), !FINE.includes(last));
+  showStatus(say(last || "learning_not_contributing"), !FINE.includes(last));
 });
 
 when("list", "change", async () => {
@@ -51,7 +51,8 @@ when("list", "change", async () => {
   input("list").value = "";
   const { view, notUnderstood } = await ask("import-list", { name, text });
   done(view);
-  if (notUnderstood > 0) tell(say("options_list_left_out", new Intl.NumberFormat(language()).format(notUnderstood)));
+  if (notUnderstood > 0)
+    showStatus(say("options_list_left_out", new Intl.NumberFormat(language()).format(notUnderstood)));
 });
 
 when("export", "click", async () => {
@@ -90,7 +91,7 @@ async function change(settings: Partial<Settings>): Promise<void> {
 
 function done(view: OptionsView): void {
   show(view);
-  tell(say("options_saved"));
+  showStatus(say("options_saved"));
 }
 
 /** Deleting is asked for twice. */
@@ -107,7 +108,7 @@ async function erase(server: boolean): Promise<void> {
   byId("erase-here", HTMLElement).hidden = true;
   sure(false);
   show(await ask("options", {}));
-  tell(say("options_erased"));
+  showStatus(say("options_erased"));
 }
 
 function show(view: OptionsView): void {
@@ -148,15 +149,15 @@ function showLists({ lists }: OptionsView): void {
 
 /** A line with a button that removes it. */
 function entry(text: string, remove: () => Promise<void>): HTMLElement {
-  const line = made("li");
-  const button = made("button", say("options_remove"));
+  const line = newElement("li");
+  const button = newElement("button", say("options_remove"));
   button.setAttribute("aria-label", say("options_remove_named", text));
   button.addEventListener("click", () => {
     // The button goes with its line; whoever is on it must not be lost.
     byId("status", HTMLElement).focus();
-    void trying(remove);
+    void showingProblems(remove);
   });
-  line.append(made("span", text), button);
+  line.append(newElement("span", text), button);
   return line;
 }
 
@@ -174,6 +175,6 @@ function showLearning({ model, learning }: OptionsView): void {
   if (learning.last !== "") facts.push(["learning_last", `${dateAndTime(learning.lastTime)}: ${say(learning.last)}`]);
   if (learning.nextTime > 0) facts.push(["learning_next", dateAndTime(learning.nextTime)]);
   byId("learning", HTMLElement).replaceChildren(
-    ...facts.flatMap(([name, value]) => [made("dt", say(name)), made("dd", value)]),
+    ...facts.flatMap(([name, value]) => [newElement("dt", say(name)), newElement("dd", value)]),
   );
 }

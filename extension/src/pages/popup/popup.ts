@@ -4,7 +4,7 @@ import { browser } from "../../browser";
 import { NON_SENSITIVE } from "../../core/taxonomy";
 import { aboutTopic, say, topicTitle } from "../../localise";
 import { ask, type PopupView } from "../../messages";
-import { byId, made, percent, putTexts, tell, trying, when } from "../shared/page";
+import { byId, newElement, percent, putTexts, showingProblems, showStatus, when } from "../shared/page";
 import { letterOf, offerTopics } from "../shared/topics";
 
 const AGAIN_MS = 1000;
@@ -26,7 +26,7 @@ when("correct", "click", () => label(choice.value === "" ? undefined : Number(ch
 when("take-back", "click", async () => {
   if (view === null) return;
   show(await ask("take-back", { document: view.document, url: view.url }));
-  tell(say("popup_taken_back"));
+  showStatus(say("popup_taken_back"));
   byId("status", HTMLElement).focus();
 });
 when("topic", "change", async () => {
@@ -42,7 +42,7 @@ setInterval(() => void refresh(), AGAIN_MS);
 
 /** A page that still loads brings more trackers; what did not change is not drawn again. */
 async function refresh(): Promise<void> {
-  await trying(async () => {
+  await showingProblems(async () => {
     const fresh = await ask("popup", { tab: await shownTab() });
     if (JSON.stringify(fresh) !== JSON.stringify(view)) show(fresh);
   });
@@ -61,7 +61,7 @@ async function label(topic: number | undefined): Promise<void> {
   show(await ask("label", { document: view.document, url: view.url, label: topic }));
   choice.value = "";
   byId("correct", HTMLButtonElement).disabled = true;
-  tell(say("popup_thanks"));
+  showStatus(say("popup_thanks"));
   // The button that was pressed may be gone.
   byId("status", HTMLElement).focus();
 }
@@ -106,8 +106,8 @@ function showVerdict(view: PopupView): void {
   byId("leading", HTMLElement).hidden = words.length === 0;
   byId("words", HTMLElement).replaceChildren(
     ...words.map(({ word, share }) => {
-      const entry = made("li", `${word} `);
-      entry.append(made("span", percent(share), "faint"));
+      const entry = newElement("li", `${word} `);
+      entry.append(newElement("span", percent(share), "faint"));
       return entry;
     }),
   );
@@ -136,8 +136,8 @@ function showTrackers({ state, trackers, others, remembered, shown }: PopupView)
   const categories = Map.groupBy(trackers, ({ category }) => category);
   byId("companies", HTMLElement).replaceChildren(
     ...[...categories].flatMap(([category, parties]) => [
-      made("dt", say(`category_${category.replaceAll("-", "_")}`)),
-      made("dd", parties.map(({ company }) => company).join(", ")),
+      newElement("dt", say(`category_${category.replaceAll("-", "_")}`)),
+      newElement("dd", parties.map(({ company }) => company).join(", ")),
     ]),
   );
   byId("others", HTMLElement).textContent = others.length === 0 ? "" : say("popup_others", others.join(", "));

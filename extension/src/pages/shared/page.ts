@@ -1,6 +1,6 @@
 /** What every page needs: its texts, its elements, and a place to say how things went. */
 
-import { say, language } from "../../localise";
+import { language, say } from "../../localise";
 import { Problem } from "../../messages";
 
 /** Put the texts of `_locales` where the page asks for them: `data-say`, and `data-say-ATTRIBUTE` for attributes. */
@@ -23,7 +23,11 @@ export function byId<T extends HTMLElement>(id: string, kind: new () => T): T {
 }
 
 /** A new element with a text, and a class if one is given. */
-export function made<K extends keyof HTMLElementTagNameMap>(tag: K, text = "", name = ""): HTMLElementTagNameMap[K] {
+export function newElement<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  text = "",
+  name = "",
+): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   element.textContent = text;
   if (name !== "") element.className = name;
@@ -31,25 +35,25 @@ export function made<K extends keyof HTMLElementTagNameMap>(tag: K, text = "", n
 }
 
 /** Say how something went, where screen readers hear it. */
-export function tell(text: string, problem = false): void {
+export function showStatus(text: string, problem = false): void {
   const status = byId("status", HTMLElement);
   status.textContent = text;
   status.classList.toggle("problem", problem);
 }
 
 /** Do something and say so if it fails. */
-export async function trying(work: () => Promise<void>): Promise<void> {
+export async function showingProblems(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    tell(say(error instanceof Problem ? error.message : "problem_failed"), true);
+    showStatus(say(error instanceof Problem ? error.message : "problem_failed"), true);
     if (!(error instanceof Problem)) console.error(error);
   }
 }
 
 /** Call when an element is pressed, changed or sent off. */
 export function when(id: string, event: "click" | "change" | "input", work: () => Promise<void>): void {
-  byId(id, HTMLElement).addEventListener(event, () => void trying(work));
+  byId(id, HTMLElement).addEventListener(event, () => void showingProblems(work));
 }
 
 export function percent(share: number): string {

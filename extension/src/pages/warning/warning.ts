@@ -7,17 +7,18 @@
 import { browser } from "../../browser";
 import { aboutTopic, say } from "../../localise";
 import { ask, type WarningView } from "../../messages";
-import { byId, made, putTexts, trying, when } from "../shared/page";
+import { byId, newElement, putTexts, showingProblems, when } from "../shared/page";
 import { letterOf } from "../shared/topics";
 
 const MOST_COMPANIES = 8;
-const STAYED_MS = 400;
+/** How long the browser may take to begin to leave this page. */
+const LEAVING_MS = 1500;
 const wanted = location.hash.slice(1);
 /** Whether the browser's rule was passed by, and the worker led here. */
 const late = location.search === "?late";
 
 putTexts();
-void trying(async () => {
+void showingProblems(async () => {
   const { view } = await ask("warning", { target: wanted });
   if (view !== null) return show(view);
   byId("unknown", HTMLElement).hidden = false;
@@ -26,17 +27,22 @@ void trying(async () => {
 addEventListener("hashchange", () => location.reload());
 
 when("back", "click", async () => {
-  let leaving = false;
-  addEventListener("beforeunload", () => (leaving = true), { once: true });
-  history.back();
-  await new Promise((passed) => setTimeout(passed, STAYED_MS));
-  if (leaving) return;
+  if (history.length > 1 && (await leaves(() => history.back()))) return;
   // There was nothing to go back to.
   const tab = await browser.tabs.getCurrent();
   if (tab?.id !== undefined) await browser.tabs.remove(tab.id);
 });
 when("continue", "click", () => goOn("continue"));
 when("never", "click", () => goOn("never"));
+
+/** Say whether the browser begins to leave this page; the page that it goes to may take as long as it likes. */
+function leaves(go: () => void): Promise<boolean> {
+  return new Promise((decide) => {
+    addEventListener("beforeunload", () => decide(true), { once: true });
+    setTimeout(() => decide(false), LEAVING_MS);
+    go();
+  });
+}
 
 /** Where this page was shown for: meanwhile the host may be forgotten, from another tab, and nothing is in the way. */
 let given = "";
@@ -57,9 +63,9 @@ function show({ target, host, topic, companies }: WarningView): void {
   byId("about", HTMLElement).textContent = say("warning_about", aboutTopic(topic));
   const key = companies.length === 1 ? "warning_followed_one" : "warning_followed";
   byId("followed", HTMLElement).textContent = say(key, String(companies.length));
-  const named = companies.slice(0, MOST_COMPANIES).map((company) => made("li", company));
+  const named = companies.slice(0, MOST_COMPANIES).map((company) => newElement("li", company));
   const more = companies.length - named.length;
-  if (more > 0) named.push(made("li", say("warning_more", String(more))));
+  if (more > 0) named.push(newElement("li", say("warning_more", String(more))));
   byId("companies", HTMLElement).replaceChildren(...named);
   byId("left", HTMLElement).textContent = say(late ? "warning_begun" : "warning_nothing_left");
   byId("address", HTMLElement).textContent = say("warning_address", target);

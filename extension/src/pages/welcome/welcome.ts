@@ -2,15 +2,19 @@
  * The first page: three questions, each with its own box, none of them ticked. Until they are answered nothing happens.
  */
 
-import { askToCollect } from "../../collection";
+import { askToCollect } from "../../data_collection";
 import { say } from "../../localise";
 import { ask } from "../../messages";
-import { byId, putTexts, tell, trying, when } from "../shared/page";
+import { byId, putTexts, showingProblems, showStatus, when } from "../shared/page";
 
 const box = (id: string) => byId(id, HTMLInputElement);
 
 putTexts();
-void trying(showChoices);
+void showingProblems(showChoices).finally(() => {
+  // Not before: what the worker answers would overwrite what the person has ticked in the meantime.
+  byId("choices", HTMLFieldSetElement).disabled = false;
+  byId("save", HTMLButtonElement).disabled = false;
+});
 
 when("contributing", "change", async () => {
   byId("where", HTMLElement).hidden = !box("contributing").checked;
@@ -18,7 +22,7 @@ when("contributing", "change", async () => {
 
 when("save", "click", async () => {
   const [classifying, contributing, studies] = ["classifying", "contributing", "studies"].map((id) => box(id).checked);
-  if (contributing && !(await askToCollect())) return tell(say("problem_collection"), true);
+  if (contributing && !(await askToCollect())) return showStatus(say("problem_collection"), true);
   await ask("consent", {
     classifying: classifying!,
     contributing: contributing!,
@@ -26,7 +30,7 @@ when("save", "click", async () => {
     server: box("server").value,
     invitation: box("invitation").value,
   });
-  tell(say(classifying ? "welcome_saved" : "welcome_saved_nothing"));
+  showStatus(say(classifying ? "welcome_saved" : "welcome_saved_nothing"));
 });
 
 /** Who comes back sees what they chose. The first time, that is nothing. */

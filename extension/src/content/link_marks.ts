@@ -7,8 +7,8 @@
 import { TOPICS } from "../core/taxonomy";
 import { aboutTopic, say } from "../localise";
 import { closest, listen, newElement, root, unlisten } from "./dom";
-import { Intent } from "./intent";
-import { Quota } from "./quota";
+import { RateLimit } from "./rate_limit";
+import { UserIntent } from "./user_intent";
 
 const REST_MS = 200;
 /** So many links are asked about at once, and then one every few seconds: a page that leads us on learns slowly. */
@@ -17,13 +17,13 @@ const EVERY_MS = 5000;
 const ARRIVING = ["pointerover", "focusin"];
 const LEAVING = ["pointerout", "focusout", "pagehide"];
 
-export class Marks {
+export class LinkMarks {
   private on = false;
   private timer: ReturnType<typeof setTimeout> | null = null;
   private mark: HTMLElement | null = null;
   private link: Element | null = null;
-  private readonly quota = new Quota(MOST_AT_ONCE, EVERY_MS);
-  private readonly intent = new Intent();
+  private readonly quota = new RateLimit(MOST_AT_ONCE, EVERY_MS);
+  private readonly intent = new UserIntent();
 
   constructor(private readonly ask: (host: string) => Promise<number | null | undefined>) {}
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { leadingWords } from "../src/core/words";
-import { readVocabulary } from "../src/core/vocabulary";
+import { leadingWords } from "../src/core/leading_words";
 import type { Network } from "../src/core/network";
-import { octets } from "./bytes";
+import { readVocabulary } from "../src/core/vocabulary";
+import { bytes } from "./bytes";
 
 const vocabulary = readVocabulary(
-  octets(
+  bytes(
     JSON.stringify({
       format: "eitr-vocabulary",
       version: 1,

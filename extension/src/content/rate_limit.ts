@@ -2,7 +2,7 @@
  * So many at once, and then one every few seconds: a page that calls `pushState` all the time costs no more than
  * others.
  */
-export class Quota {
+export class RateLimit {
   private left: number;
   private last = performance.now();
 

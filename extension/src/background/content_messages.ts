@@ -1,25 +1,27 @@
-/** What content scripts say. They speak for pages: whatever is odd about a message, it changes nothing. */
+/**
+ * Handles messages from content scripts. A hostile page may have taken its content script over: a message that is not
+ * as expected changes nothing.
+ */
 
 import { browser } from "../browser";
-import { readPage } from "../core/content";
+import { readPage } from "../core/page";
 import { siteOf } from "../core/trackers";
 import type { ContentAnswer } from "../messages";
-import { pageAddress } from "./address";
-import { settings } from "./choices";
-import { consider } from "./consider";
+import { hostOf, pageAddress } from "./address";
+import { classify } from "./classify";
+import { updateEffects } from "./document_effects";
 import {
-  changedDocument,
   committed,
   currentDocument,
   documentsLoaded,
-  saveDocuments,
-  saveWords,
   type SeenDocument,
+  saveDocuments,
+  saveSoon,
+  saveWords,
 } from "./documents";
-import { knownHosts } from "./hosts";
-import { judge } from "./judge";
-import { labelOf } from "./labels";
-import { hostOf } from "./parties";
+import { labelOf } from "./labelled_pages";
+import { rememberedHosts } from "./remembered_hosts";
+import { settings } from "./settings_store";
 
 type Sender = chrome.runtime.MessageSender;
 /** Firefox has no ids of documents. */
@@ -38,15 +40,15 @@ export async function reported(message: object, sender: Sender): Promise<Content
   if (seen === undefined) return NOTHING;
   const page = readPage("page" in message ? message.page : null);
   const { url } = seen;
-  const [judged, label] = await Promise.all([judge(page), labelOf(url)]);
+  const [judged, label] = await Promise.all([classify(page), labelOf(url)]);
   // Meanwhile the tab may have gone elsewhere.
   if (currentDocument(seen.tab) !== seen || seen.url !== url) return NOTHING;
   seen.verdict = judged.verdict;
   seen.label = label;
   seen.judged = true;
-  changedDocument(seen);
+  saveSoon(seen);
   await Promise.all([saveWords(seen, judged.words), saveDocuments()]);
-  await consider(seen);
+  await updateEffects(seen);
   return { marks: linkMarks };
 }
 
@@ -54,7 +56,7 @@ export async function reported(message: object, sender: Sender): Promise<Content
 export async function linked(message: object): Promise<number | null> {
   const { classifying, linkMarks } = await settings();
   if (!classifying || !linkMarks || !("host" in message) || typeof message.host !== "string") return null;
-  return (await knownHosts()).get(message.host)?.topic ?? null;
+  return (await rememberedHosts()).get(message.host)?.topic ?? null;
 }
 
 /**

@@ -1,10 +1,8 @@
-/**
- * Who looks on while a page is read: third parties by company and category, from the shipped table and the person's own
- * lists.
- */
+/** Finds the third parties of a page, by company and category, with the shipped table and the person's own lists. */
 
-import { readTrackers, siteOf, trackerOf, type TrackerTable } from "../core/trackers";
-import type { Party } from "../messages";
+import { readTrackers, siteOf, type TrackerTable, trackerOf } from "../core/trackers";
+import type { ThirdParty } from "../messages";
+import { hostOf } from "./address";
 import { read, write } from "./database";
 import type { SeenDocument } from "./documents";
 import { packagedFile } from "./model";
@@ -16,13 +14,13 @@ export interface HostList {
 }
 
 /** What is known about hosts. */
-export interface Knowledge {
+export interface TrackerData {
   table: TrackerTable;
   listed: ReadonlySet<string>;
 }
 
-export interface Parties {
-  trackers: Party[];
+export interface ThirdParties {
+  trackers: ThirdParty[];
   /** Third parties that are not known to follow people: stores of scripts and fonts, and those nobody knows. */
   others: string[];
 }
@@ -32,9 +30,9 @@ const TRACKING = new Set(["ad", "analytics", "social", "video", "marketing", "cu
 /** The category of hosts that stand in a list the person imported. */
 const LISTED = "list";
 
-let held: Promise<Knowledge> | null = null;
+let held: Promise<TrackerData> | null = null;
 
-export function knowledge(): Promise<Knowledge> {
+export function trackerData(): Promise<TrackerData> {
   held ??= load().catch((error: unknown) => {
     held = null;
     throw error;
@@ -42,7 +40,7 @@ export function knowledge(): Promise<Knowledge> {
   return held;
 }
 
-async function load(): Promise<Knowledge> {
+async function load(): Promise<TrackerData> {
   const lists = await hostLists();
   return {
     table: readTrackers(await packagedFile("trackers.json")),
@@ -65,15 +63,15 @@ export async function removeHostList(name: string): Promise<void> {
 }
 
 /** Forget what is held, after the database was deleted. */
-export function forgetKnowledge(): void {
+export function forgetTrackerData(): void {
   held = null;
 }
 
 /** The third parties of a document; a company is no third party on its own pages. */
-export function partiesOf({ url, hosts }: SeenDocument, { table, listed }: Knowledge): Parties {
+export function thirdPartiesOf({ url, hosts }: SeenDocument, { table, listed }: TrackerData): ThirdParties {
   const top = hostOf(url);
   const [site, owner] = [siteOf(top), trackerOf(table, top)?.company];
-  const trackers = new Map<string, Party>();
+  const trackers = new Map<string, ThirdParty>();
   const others = new Set<string>();
   for (const host of hosts) {
     if (siteOf(host) === site) continue;
@@ -86,7 +84,7 @@ export function partiesOf({ url, hosts }: SeenDocument, { table, listed }: Knowl
   return { trackers: [...trackers.values()], others: [...others] };
 }
 
-function add(trackers: Map<string, Party>, company: string, category: string, host: string): void {
+function add(trackers: Map<string, ThirdParty>, company: string, category: string, host: string): void {
   const key = `${company}\n${category}`;
   const party = trackers.get(key) ?? { company, category, hosts: [] };
   party.hosts.push(host);
@@ -96,7 +94,7 @@ function add(trackers: Map<string, Party>, company: string, category: string, ho
 /** Whether a list names the host or a domain above it. */
 function isListed(host: string, listed: ReadonlySet<string>): boolean {
   if (listed.size === 0) return false;
-  for (let name = host; ;) {
+  for (let name = host; ; ) {
     if (listed.has(name)) return true;
     const dot = name.indexOf(".");
     if (dot === -1) return false;
@@ -104,17 +102,7 @@ function isListed(host: string, listed: ReadonlySet<string>): boolean {
   }
 }
 
-/** How many companies follow the reader. */
-export function companies(trackers: readonly Party[]): string[] {
+/** Return the names of the companies, each once. */
+export function companies(trackers: readonly ThirdParty[]): string[] {
   return [...new Set(trackers.map(({ company }) => company))];
-}
-
-/** The host of a web page; empty for every other address. */
-export function hostOf(url: string): string {
-  try {
-    const { protocol, hostname } = new URL(url);
-    return protocol === "http:" || protocol === "https:" ? hostname : "";
-  } catch {
-    return "";
-  }
 }

@@ -29,7 +29,7 @@ export async function refreshModel(server: Server): Promise<boolean> {
 }
 
 async function file(server: Server, path: string, hash: string, most: number): Promise<Uint8Array> {
-  const { octets } = await server.request(path, { most });
-  if ((await sha256(octets)) !== hash) throw new Error(`${path} is not what the server announced`);
-  return octets;
+  const { bytes } = await server.request(path, { most });
+  if ((await sha256(bytes)) !== hash) throw new Error(`${path} is not what the server announced`);
+  return bytes;
 }

@@ -1,41 +1,42 @@
-/** What the worker answers to pages of ours: one function a question. What they say is checked all the same. */
+/** Handles messages from our own pages, one function per kind of message. Their contents are checked nevertheless. */
 
 import { BadInput } from "../core/bad_input";
 import { NON_SENSITIVE, TOPICS } from "../core/taxonomy";
 import { readHosts, siteOf } from "../core/trackers";
-import { Problem, type Calls, type Kind, type OptionsView, type PopupView } from "../messages";
+import { type Calls, type Kind, type OptionsView, type PopupView, Problem } from "../messages";
 import { readServer, type Settings } from "../settings";
-import { settings } from "./choices";
-import { consider } from "./consider";
+import { hostOf } from "./address";
+import { changeAndApply } from "./apply_settings";
+import { showAllBadges, shownTopic } from "./badge";
+import { updateEffects } from "./document_effects";
 import {
-  changedDocument,
   currentDocument,
   documentsLoaded,
   moved,
+  type SeenDocument,
   saveDocuments,
   savedWords,
+  saveSoon,
   shownDocument,
-  type SeenDocument,
 } from "./documents";
 import { eraseEverything } from "./erase";
 import { exportedData } from "./export";
-import { showAllFaces, shownTopic } from "./face";
-import { knownHosts } from "./hosts";
-import { labelPage, removeLabel } from "./labels";
+import { labelPage, removeLabel } from "./labelled_pages";
 import { learn, learningView } from "./learning/learning";
 import { sentUpdates } from "./learning/outbox";
 import { model } from "./model";
-import { letRest } from "./navigation";
-import { addHostList, hostLists, hostOf, knowledge, partiesOf, removeHostList } from "./parties";
-import { changeAndApply } from "./settled";
+import { stopReading } from "./navigation";
+import { rememberedHosts } from "./remembered_hosts";
+import { settings } from "./settings_store";
+import { addHostList, hostLists, removeHostList, thirdPartiesOf, trackerData } from "./third_parties";
 import { continueTo, forget, warningView } from "./warnings";
 
 type Wish = Record<string, unknown>;
-type Answers = { [K in Kind]: (wish: Wish) => Promise<Calls[K][1]> };
+type Handlers = { [K in Kind]: (wish: Wish) => Promise<Calls[K][1]> };
 
 const LONGEST_NAME = 100;
 
-export const ANSWERS: Answers = {
+export const HANDLERS: Handlers = {
   async popup(wish) {
     await documentsLoaded();
     return popupView(typeof wish["tab"] === "number" ? currentDocument(wish["tab"]) : undefined);
@@ -50,10 +51,10 @@ export const ANSWERS: Answers = {
     if (words === undefined) throw new Problem("problem_page_gone");
     await labelPage(seen.url, label, words, label === seen.verdict?.topic);
     seen.label = label;
-    changedDocument(seen);
+    saveSoon(seen);
     await saveDocuments();
     if (label === NON_SENSITIVE) await forget((host) => host === hostOf(seen.url));
-    await consider(seen);
+    await updateEffects(seen);
     return popupView(seen);
   },
 
@@ -61,9 +62,9 @@ export const ANSWERS: Answers = {
     const seen = await openPage(wish);
     await removeLabel(seen.url);
     seen.label = null;
-    changedDocument(seen);
+    saveSoon(seen);
     await saveDocuments();
-    await consider(seen);
+    await updateEffects(seen);
     return popupView(seen);
   },
 
@@ -77,10 +78,10 @@ export const ANSWERS: Answers = {
     });
     if (!on) {
       moved(seen, seen.url);
-      await letRest([seen.tab]);
+      await stopReading([seen.tab]);
       await forget((host) => siteOf(host) === site);
     }
-    await consider(seen);
+    await updateEffects(seen);
     return popupView(seen);
   },
 
@@ -105,13 +106,13 @@ export const ANSWERS: Answers = {
     const { hosts, notUnderstood } = hostsOf(String(wish["text"]));
     if (hosts.length === 0) throw new Problem("problem_list_empty");
     await addHostList({ name, hosts });
-    await showAllFaces();
+    await showAllBadges();
     return { view: await optionsView(), notUnderstood };
   },
 
   async "remove-list"(wish) {
     await removeHostList(String(wish["name"]));
-    await showAllFaces();
+    await showAllBadges();
     return optionsView();
   },
 
@@ -223,8 +224,8 @@ async function popupView(seen: SeenDocument | undefined): Promise<PopupView> {
   };
   if (!choices.classifying || seen === undefined || host === "") return empty;
   if (choices.offSites.includes(site)) return { ...empty, state: "off" };
-  const parties = partiesOf(seen, await knowledge());
-  const remembered = choices.warnings && (await knownHosts()).has(host);
+  const parties = thirdPartiesOf(seen, await trackerData());
+  const remembered = choices.warnings && (await rememberedHosts()).has(host);
   const { verdict, label } = seen;
   const shown = shownTopic(seen, choices);
   return { ...empty, state: seen.judged ? "ready" : "waiting", verdict, label, shown, ...parties, remembered };
@@ -237,6 +238,6 @@ async function optionsView(): Promise<OptionsView> {
     model: { version, server: from, words: vocabulary.words.length },
     learning: await learningView(),
     lists: lists.map(({ name, hosts }) => ({ name, entries: hosts.length })),
-    rememberedHosts: (await knownHosts()).size,
+    rememberedHosts: (await rememberedHosts()).size,
   };
 }

@@ -1,18 +1,18 @@
 /**
- * The door of the worker: every message comes in here, and is let in by who sent it, as the browser says, never by what
- * it says. A content script may report and ask about links; a page of ours may ask what its list allows; nobody else is
- * answered.
+ * Receives every message to the worker and passes it on by its sender, as the browser names it, never by its content.
+ * A content script may report its page and ask about links. A page of ours may ask what `ALLOWED` lists for it.
+ * Everybody else gets no answer.
  */
 
 import { browser } from "../browser";
 import { BadInput } from "../core/bad_input";
-import { ALLOWED, Problem, type Kind, type PageName } from "../messages";
-import { ANSWERS } from "./answers";
-import { linked, reported } from "./reports";
+import { ALLOWED, type Kind, type PageName, Problem } from "../messages";
+import { linked, reported } from "./content_messages";
+import { HANDLERS } from "./page_messages";
 
 type Sender = chrome.runtime.MessageSender;
 
-export function listenAtTheDoor(): void {
+export function listenToMessages(): void {
   browser.runtime.onMessage.addListener((message: unknown, sender, respond) => {
     const work = received(message, sender);
     if (work === undefined) return undefined;
@@ -51,7 +51,7 @@ async function answered(page: PageName, message: { kind: unknown }): Promise<unk
   const kind = message.kind as Kind;
   if (!ALLOWED[page].includes(kind)) return { ok: false, problem: "problem_failed" };
   try {
-    return { ok: true, answer: await ANSWERS[kind](message as unknown as Record<string, unknown>) };
+    return { ok: true, answer: await HANDLERS[kind](message as unknown as Record<string, unknown>) };
   } catch (error) {
     if (!(error instanceof Problem) && !(error instanceof BadInput)) console.error(`"${kind}" failed:`, error);
     return { ok: false, problem: error instanceof Problem ? error.message : "problem_failed" };

@@ -2,7 +2,7 @@
 
 import { read, write } from "./database";
 
-export interface KnownHost {
+export interface RememberedHost {
   host: string;
   topic: number;
   companies: string[];
@@ -13,10 +13,10 @@ export interface KnownHost {
 
 const MOST_COMPANIES = 100;
 
-let held: Promise<Map<string, KnownHost>> | null = null;
+let held: Promise<Map<string, RememberedHost>> | null = null;
 
-export function knownHosts(): Promise<Map<string, KnownHost>> {
-  held ??= read<KnownHost[]>("hosts", (store) => store.getAll()).then(
+export function rememberedHosts(): Promise<Map<string, RememberedHost>> {
+  held ??= read<RememberedHost[]>("hosts", (store) => store.getAll()).then(
     (hosts) => new Map(hosts.map((known) => [known.host, known])),
     (error: unknown) => {
       held = null;
@@ -27,8 +27,13 @@ export function knownHosts(): Promise<Map<string, KnownHost>> {
 }
 
 /** Note a host and return what has to be forgotten for it, so that there are never more than `most`. */
-export async function noteHost(host: string, topic: number, companies: string[], most: number): Promise<KnownHost[]> {
-  const hosts = await knownHosts();
+export async function rememberHost(
+  host: string,
+  topic: number,
+  companies: string[],
+  most: number,
+): Promise<RememberedHost[]> {
+  const hosts = await rememberedHosts();
   const rule = hosts.get(host)?.rule ?? freeRule(hosts);
   // Last in the map is latest seen.
   hosts.delete(host);
@@ -46,8 +51,8 @@ export async function noteHost(host: string, topic: number, companies: string[],
 }
 
 /** Forget hosts and return those that were known. */
-export async function forgetHosts(which: (host: string) => boolean): Promise<KnownHost[]> {
-  const hosts = await knownHosts();
+export async function forgetHosts(which: (host: string) => boolean): Promise<RememberedHost[]> {
+  const hosts = await rememberedHosts();
   const gone = [...hosts.values()].filter(({ host }) => which(host));
   for (const { host } of gone) hosts.delete(host);
   await write(["hosts"], (of) => {
@@ -57,11 +62,11 @@ export async function forgetHosts(which: (host: string) => boolean): Promise<Kno
 }
 
 /** Forget what is held, after the database was deleted. */
-export function forgetHeldHosts(): void {
+export function forgetCachedHosts(): void {
   held = null;
 }
 
-function freeRule(hosts: Map<string, KnownHost>): number {
+function freeRule(hosts: Map<string, RememberedHost>): number {
   const taken = new Set([...hosts.values()].map(({ rule }) => rule));
   let rule = 1;
   while (taken.has(rule)) rule += 1;

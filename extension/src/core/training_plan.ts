@@ -1,8 +1,8 @@
 /** How long and how fast to train: the part of a round's instructions that concerns the optimiser. */
 
 import { BadInput } from "./bad_input";
-import { asObject, isNumber, member, wholeNumber } from "./json";
 import type { JsonObject } from "./json";
+import { asObject, isNumber, member, wholeNumber } from "./json";
 
 export interface TrainingPlan {
   /** Passes over the pages, each in a new order. */

@@ -5,8 +5,8 @@
  */
 
 import { sha256 } from "../core/hash";
+import type { WordCount } from "./classify";
 import { read, readKept, write, writeKept } from "./database";
-import type { WordCount } from "./judge";
 
 export interface LabelledWords {
   /** The salted hash of the address. */
@@ -73,8 +73,8 @@ async function keyOf(url: string): Promise<string> {
 async function ownSalt(): Promise<string> {
   const known = await readKept<string>("salt");
   if (known !== undefined) return known;
-  const fresh = Array.from(crypto.getRandomValues(new Uint8Array(16)), (octet) =>
-    octet.toString(16).padStart(2, "0"),
+  const fresh = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
   ).join("");
   await writeKept("salt", fresh);
   return fresh;

@@ -1,19 +1,19 @@
 /** From a page to a verdict, and to the words that may be learned from later. */
 
-import { content, type Page } from "../core/content";
+import { leadingWords } from "../core/leading_words";
 import { probabilities } from "../core/network";
+import { content, type Page } from "../core/page";
 import { NON_SENSITIVE } from "../core/taxonomy";
 import { tokens } from "../core/tokens";
 import { vector } from "../core/vector";
 import type { Vocabulary } from "../core/vocabulary";
-import { leadingWords } from "../core/words";
 import type { Verdict } from "../messages";
 import { model } from "./model";
 
 /** A word and how often the page says it. */
 export type WordCount = [word: string, count: number];
 
-export interface Judged {
+export interface Classified {
   /** Null where the page has no word that the model knows: there is nothing to judge by. */
   verdict: Verdict | null;
   words: WordCount[];
@@ -22,7 +22,7 @@ export interface Judged {
 /** How many words are kept that the vocabulary does not know, for the day on which a later one does. */
 const MOST_UNKNOWN_WORDS = 500;
 
-export async function judge(page: Page): Promise<Judged> {
+export async function classify(page: Page): Promise<Classified> {
   const { network, vocabulary, version } = await model();
   const words = tokens(content(page));
   const row = vector(words, vocabulary);

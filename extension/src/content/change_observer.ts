@@ -9,7 +9,7 @@ import { root } from "./dom";
 /** Pauses in milliseconds; after the last one the page is left in peace until its address changes. */
 const PAUSES = [1500, 4000, 10_000, 30_000];
 
-export class Changes {
+export class ChangeObserver {
   private observer: MutationObserver | null = null;
   private timer: ReturnType<typeof setTimeout> | null = null;
   private next = 0;

@@ -6,9 +6,9 @@
 
 import { attribute, body, hasMoreElementsThan, innerText, surface, walker } from "./dom";
 
-/** Pages with more elements than this, or sent in more octets, are not laid out for us. */
+/** Pages with more elements than this, or sent in more bytes, are not laid out for us. */
 const MOST_ELEMENTS = 12_000;
-const MOST_OCTETS = 4_000_000;
+const MAX_BYTES = 4_000_000;
 /** What four million letters cover when they stand close, in square pixels. Larger pages are not read as a whole. */
 const MOST_SURFACE = 500_000_000;
 /** So much is read. */
@@ -41,13 +41,13 @@ export function visibleText(): string {
 
 /** Measures that cost next to nothing: to walk through the page would take longer than to read it. */
 function isLarge(): boolean {
-  if (hasMoreElementsThan(MOST_ELEMENTS) || octets() > MOST_OCTETS) return true;
+  if (hasMoreElementsThan(MOST_ELEMENTS) || bytes() > MAX_BYTES) return true;
   const { width, height } = surface();
   return width * height > MOST_SURFACE;
 }
 
 /** The size of the page's source as it arrived. */
-function octets(): number {
+function bytes(): number {
   const [navigation] = performance.getEntriesByType("navigation");
   return navigation instanceof PerformanceNavigationTiming ? navigation.decodedBodySize : 0;
 }

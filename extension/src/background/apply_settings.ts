@@ -1,13 +1,13 @@
-/** Make everything as the settings ask: after a change, and whenever the worker starts. */
+/** Applies the settings, after a change and whenever the worker starts. */
 
 import type { Settings } from "../settings";
-import { changeSettings, type Change } from "./choices";
+import { showAllBadges, showBadge } from "./badge";
+import { readOpenTabs, syncContentScripts } from "./content_scripts";
 import { forgetDocuments, openTabs } from "./documents";
-import { showAllFaces, showFace } from "./face";
 import { forgetFailures, stopLearning, syncAlarm } from "./learning/learning";
 import { dropUpdate } from "./learning/outbox";
-import { letRest } from "./navigation";
-import { readOpenTabs, syncScripts } from "./scripts";
+import { stopReading } from "./navigation";
+import { type Change, changeSettings } from "./settings_store";
 import { syncRules } from "./warnings";
 
 /** Change settings, and everything that depends on them; return them. */
@@ -22,14 +22,14 @@ async function applySettings(before: Settings, after: Settings): Promise<void> {
   if (before.classifying && !after.classifying) {
     const tabs = openTabs();
     await forgetDocuments();
-    await Promise.all([letRest(tabs), ...tabs.map(showFace)]);
+    await Promise.all([stopReading(tabs), ...tabs.map(showBadge)]);
   }
   if (!after.contributing || before.server !== after.server) {
     await stopLearning();
     await dropUpdate();
   }
   if (before.server !== after.server) await forgetFailures();
-  await showAllFaces();
+  await showAllBadges();
   await syncEverything();
   const switchedOn = after.classifying && (!before.classifying || before.offSites.length > after.offSites.length);
   if (switchedOn) await readOpenTabs();
@@ -37,6 +37,6 @@ async function applySettings(before: Settings, after: Settings): Promise<void> {
 
 /** Each for itself: what is wrong with one must not keep the others from being done. */
 export async function syncEverything(): Promise<void> {
-  const done = await Promise.allSettled([syncScripts(), syncRules(), syncAlarm()]);
+  const done = await Promise.allSettled([syncContentScripts(), syncRules(), syncAlarm()]);
   for (const one of done) if (one.status === "rejected") throw one.reason;
 }

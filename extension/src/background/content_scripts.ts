@@ -4,7 +4,7 @@
  */
 
 import { browser } from "../browser";
-import { settings } from "./choices";
+import { settings } from "./settings_store";
 
 const ID = "page";
 const FILE = "content/content.js";
@@ -13,7 +13,7 @@ const WEB = ["http://*/*", "https://*/*"];
 let queue: Promise<unknown> = Promise.resolve();
 
 /** Register, change or remove the content script, as the settings ask. One after the other: registrations collide. */
-export function syncScripts(): Promise<void> {
+export function syncContentScripts(): Promise<void> {
   const turn = queue.then(sync, sync);
   queue = turn;
   return turn;

@@ -1,7 +1,7 @@
 /** The words of a page that led to its verdict. */
 
-import { addRow, firstSums, layersOf, logitsOf } from "./network";
 import type { Network } from "./network";
+import { addRow, firstSums, layersOf, logitsOf } from "./network";
 import { vector } from "./vector";
 import type { Vocabulary } from "./vocabulary";
 

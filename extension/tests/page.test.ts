@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { BadInput } from "../src/core/bad_input";
-import { MAX_CHARACTERS, content, readPage } from "../src/core/content";
+import { content, MAX_CHARACTERS, readPage } from "../src/core/page";
 
 test("the fields of a page are joined in their order, empty ones too", () => {
   expect(content({ title: "Hay fever", description: "", keywords: "", text: "Itchy eyes" })).toBe(

@@ -5,7 +5,7 @@
 
 import { listen, unlisten } from "./dom";
 
-export class Intent {
+export class UserIntent {
   private tab = false;
   private place = "";
 

@@ -1,15 +1,16 @@
-/** What the toolbar shows for a tab: a letter, a colour, and a sentence for those who hear it. */
+/** The badge of a tab in the toolbar: a letter, a colour, and a title for screen readers. */
 
 import { browser } from "../browser";
 import { NON_SENSITIVE, TOPICS } from "../core/taxonomy";
-import { aboutTopic, say } from "../localise";
 import { siteOf } from "../core/trackers";
+import { aboutTopic, say } from "../localise";
 import type { Settings } from "../settings";
-import { settings } from "./choices";
+import { hostOf } from "./address";
 import { currentDocument, openTabs, type SeenDocument } from "./documents";
-import { companies, hostOf, knowledge, partiesOf } from "./parties";
+import { settings } from "./settings_store";
+import { companies, thirdPartiesOf, trackerData } from "./third_parties";
 
-interface Face {
+interface Badge {
   text: string;
   colour: string;
   title: string;
@@ -24,15 +25,15 @@ export function shownTopic(seen: SeenDocument, { threshold }: Settings): number 
   return seen.verdict.topic;
 }
 
-/** The latest wish to show each tab's face: one that took longer must not come after it with what was true before. */
+/** The latest update of each tab's badge: an older one that took longer must not overwrite it. */
 const latest = new Map<number, symbol>();
 
-/** Bring the toolbar of a tab up to date. */
-export async function showFace(tab: number): Promise<void> {
-  const wish = Symbol();
-  latest.set(tab, wish);
-  const { text, colour, title } = await faceOf(currentDocument(tab)).catch(() => blank("badge_unknown"));
-  if (latest.get(tab) !== wish) return;
+/** Update the badge of a tab. */
+export async function showBadge(tab: number): Promise<void> {
+  const update = Symbol();
+  latest.set(tab, update);
+  const { text, colour, title } = await badgeOf(currentDocument(tab)).catch(() => blank("badge_unknown"));
+  if (latest.get(tab) !== update) return;
   latest.delete(tab);
   try {
     await Promise.all([
@@ -46,12 +47,12 @@ export async function showFace(tab: number): Promise<void> {
   }
 }
 
-/** Bring all toolbars up to date: after the worker started, or settings changed. */
-export async function showAllFaces(): Promise<void> {
-  await Promise.all(openTabs().map(showFace));
+/** Update the badges of all tabs, after the worker started or settings changed. */
+export async function showAllBadges(): Promise<void> {
+  await Promise.all(openTabs().map(showBadge));
 }
 
-async function faceOf(seen: SeenDocument | undefined): Promise<Face> {
+async function badgeOf(seen: SeenDocument | undefined): Promise<Badge> {
   const choices = await settings();
   if (seen === undefined || !choices.classifying) return blank("badge_unknown");
   const host = hostOf(seen.url);
@@ -60,8 +61,8 @@ async function faceOf(seen: SeenDocument | undefined): Promise<Face> {
   const topic = shownTopic(seen, choices);
   if (topic === null || topic === NON_SENSITIVE) return blank(seen.judged ? "badge_nothing" : "badge_unknown");
   const { letter, colour } = TOPICS[topic]!;
-  const count = await knowledge().then(
-    (known) => companies(partiesOf(seen, known).trackers).length,
+  const count = await trackerData().then(
+    (known) => companies(thirdPartiesOf(seen, known).trackers).length,
     // Better a letter without its mark than none.
     () => 0,
   );
@@ -70,6 +71,6 @@ async function faceOf(seen: SeenDocument | undefined): Promise<Face> {
   return { text: `${letter}!`, colour, title: say(key, aboutTopic(topic), String(count)) };
 }
 
-function blank(key: string): Face {
+function blank(key: string): Badge {
   return { text: "", colour: TOPICS[NON_SENSITIVE]!.colour, title: say(key) };
 }

@@ -1,4 +1,4 @@
-/** The settings, read once and then held: only the worker changes them. */
+/** The settings, read from the database once and then cached: only the worker changes them. */
 
 import { readSettings, type Settings } from "../settings";
 import { readKept, writeKept } from "./database";
@@ -36,6 +36,6 @@ export function changeSettings(change: Change): Promise<[before: Settings, after
 }
 
 /** Forget what is held, after the database was deleted. */
-export function forgetChoices(): void {
+export function forgetSettings(): void {
   held = null;
 }
