@@ -11,8 +11,6 @@ from .running import running_extension
 from .site import Site, served
 from .test_hostile import HEALTH, document
 
-pytestmark = pytest.mark.slow
-
 NOBODY = "a" * 32
 """The id of an extension that does not exist."""
 PROBE = """async ([address, kind]) => {

@@ -22,8 +22,6 @@ from .browser import until
 from .running import running_extension
 from .site import Site, served
 
-pytestmark = pytest.mark.slow
-
 LISTEN = """() => {
   globalThis.reports = new Map();
   chrome.runtime.onMessage.addListener((message, sender) => {

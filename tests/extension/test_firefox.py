@@ -11,7 +11,6 @@ from .real_server import real_server
 from .site import served
 from .test_smoke import FOOTBALL, HEALTH
 
-pytestmark = pytest.mark.slow
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 
 

@@ -10,8 +10,6 @@ from .running import running_extension
 from .site import Site, served
 from .test_hostile import FOOTBALL, HEALTH, document
 
-pytestmark = pytest.mark.slow
-
 REPORT = {
     "kind": "page",
     "page": {"title": "", "description": "", "keywords": "", "text": "diabetes insulin hospital doctor " * 20},

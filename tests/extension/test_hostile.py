@@ -14,8 +14,6 @@ from .browser import until
 from .running import running_extension
 from .site import Site, served
 
-pytestmark = pytest.mark.slow
-
 HEALTH = """<h1>Living with diabetes</h1><p>Patients with diabetes measure the glucose in their blood, inject insulin
 and see their doctor. The hospital treats the disease; nurses explain medicine, symptoms, treatment and therapy.</p>"""
 RELIGION = """<p>The bishop led the prayers; the faithful sang hymns and read the Bible and the gospel, and the priest

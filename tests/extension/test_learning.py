@@ -10,8 +10,6 @@ from .federation import NO_ROUND, WEIGHTS, Federation, federation
 from .running import running_extension
 from .site import served
 
-pytestmark = pytest.mark.slow
-
 STEPS = (
     "/api/v1/participants",
     "/api/v1/model",

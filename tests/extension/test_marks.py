@@ -10,8 +10,6 @@ from .pages import HEALTH, tracked
 from .running import running_extension
 from .site import Site, served
 
-pytestmark = pytest.mark.slow
-
 PAGE = """<!doctype html><title>Links</title>
 <style>a {{ display: block; width: 9em; height: 2em }}</style>
 <p>A page about nothing.</p><input id="first">

@@ -18,7 +18,6 @@ from .running import running_extension
 from .site import Site, served
 from .test_extraction import real_pages  # noqa: F401 (a fixture)
 
-pytestmark = pytest.mark.slow
 EACH, WHOLE = 3, 12
 THRESHOLD = 0.6
 

@@ -1,11 +1,7 @@
 """The extension in a real Chromium: installed, agreed to, shown pages, corrected, and asked before the second visit."""
 
-import pytest
-
 from .browser import until
 from .pages import FOOTBALL, HEALTH, tracked
-
-pytestmark = pytest.mark.slow
 
 
 def test_before_anybody_agreed_nothing_is_ticked_read_or_asked(extension, site):
