@@ -1,14 +1,15 @@
 # `make run` and `make test` do all set-up by themselves; `make help` lists the rest.
 PYTHON ?= python3
 BIN := .venv/bin
-NUMBA_FRESH := $(CURDIR)/build/numba-cache
 FLOWER := build/flower
-AT_ONCE := --numprocesses auto --maxprocesses 4 --dist worksteal
+PYTEST := -m pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal
+FRESH_KERNELS := $(CURDIR)/build/numba-cache-coverage
 
-.PHONY: help run demo classify test setup setup-dev lock extension dist lint types unit coverage bench bench-engine bench-server bench-extension clean
+.PHONY: help run demo classify test test-long setup setup-dev lock extension dist checks lint types layers typescript kernels \
+	bench bench-engine bench-server bench-extension clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
 
 run: setup ## start the server (on http://127.0.0.1:8000)
 	@$(BIN)/eitr serve
@@ -19,7 +20,20 @@ demo: setup ## watch a federation under attack: a server, ten participants, four
 classify: setup ## classify a sample page
 	@$(BIN)/eitr classify src/eitr/assets/sample.html
 
-test: setup-dev lint types coverage ## everything: style, types, all tests, coverage
+test: setup-dev ## what must pass before a change lands: all checks and all tests but the long ones
+	@$(MAKE) --no-print-directory -j2 checks kernels
+	$(BIN)/python $(PYTEST)
+
+# Coverage needs three passes. Compiled kernels cannot be traced, so their tests run again with the JIT off. The
+# functions that generate machine code run only while something is compiled, so all kernels are compiled anew.
+test-long: setup-dev ## what a nightly job runs: the long tests too, with coverage and once more with the JIT off
+	@$(MAKE) --no-print-directory -j2 checks kernels
+	rm -rf $(FRESH_KERNELS) .coverage .coverage.*
+	NUMBA_CACHE_DIR=$(FRESH_KERNELS) $(BIN)/coverage run -m tests.kernels
+	$(BIN)/coverage run $(PYTEST) -m "long or not long"
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run $(PYTEST) tests/robust tests/aggregation tests/model
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report
 
 setup: ## install what the server needs (.venv)
 	@$(PYTHON) scripts/setup.py
@@ -39,6 +53,8 @@ extension: setup-dev ## build the browser extension (extension/dist, dist/eitr-*
 dist: setup-dev ## build wheel and sdist with the extension's packages inside (dist/eitr-*.whl, dist/eitr-*.tar.gz)
 	$(BIN)/python scripts/build_release.py
 
+checks: lint types layers typescript ## style, types and layers, without tests
+
 lint: setup-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -46,18 +62,15 @@ lint: setup-dev
 types: setup-dev
 	$(BIN)/mypy
 
-unit: setup-dev ## the tests alone, without the long ones
-	$(BIN)/python -m pytest -m "not slow and not long" -q $(AT_ONCE)
+layers: setup-dev
+	$(BIN)/lint-imports --no-logo
 
-# Compiled kernels cannot be traced, so they are measured in a second pass with the JIT off. The first pass compiles
-# anew, so that the code generators are measured too.
-coverage: setup-dev
-	rm -rf $(NUMBA_FRESH) .coverage .coverage.*
-	NUMBA_CACHE_DIR=$(NUMBA_FRESH) $(BIN)/coverage run -m pytest -q $(AT_ONCE)
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not slow and not long" -q $(AT_ONCE) \
-		tests/robust tests/aggregation tests/model
-	$(BIN)/coverage combine -q
-	$(BIN)/coverage report
+typescript: setup-dev
+	npm run --silent lint
+	npm run --silent types
+
+kernels: setup-dev ## compile all kernels for the tests (build/numba-cache)
+	$(BIN)/python -m tests.kernels
 
 bench: setup-dev ## compare speed and memory with other aggregators
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r benchmarks/requirements.txt
@@ -77,5 +90,5 @@ bench-extension: setup-dev ## what the browser extension costs in Chromium (docs
 	$(BIN)/python -m benchmarks.extension
 
 clean: ## remove what builds and tests leave behind (not .venv, not node_modules)
-	rm -rf build dist extension/dist bench-out htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist extension/dist bench-out htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv/*' -not -path './node_modules/*' -prune -exec rm -rf {} +

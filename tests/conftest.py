@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.kernels import use_cache
+
+use_cache()
+
 # How long one example takes says nothing on a busy machine, and the first of all compiles and builds tables.
 settings.register_profile("eitr", deadline=None)
 settings.load_profile("eitr")

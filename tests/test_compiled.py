@@ -1,5 +1,6 @@
 """The cache of compiled functions: never stale, never in the way."""
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from eitr.compiled import JIT, compiled
+from tests.kernels import SOURCES, compile_all, prune
 
 needs_the_jit = pytest.mark.skipif(not JIT, reason="nothing is compiled or cached with the JIT off")
 
@@ -195,6 +197,36 @@ def test_the_folder_can_be_moved(package, tmp_path):
     write(moved, "inner", (moved / "inner.py").read_text().replace("FACTOR = 2", "FACTOR = 4"))
     assert call(moved)[0] == 44
     assert call(package) == (22, "1")
+
+
+@needs_the_jit
+def test_pruning_deletes_what_an_edit_made_useless_and_nothing_else(package, tmp_path):
+    cache = tmp_path / "cache"
+    call(package, NUMBA_CACHE_DIR=str(cache))
+    old = set(cache.rglob("*.nb?"))
+    for module in ("inner", "outer"):  # one line further down, a function has another name in the cache
+        write(package, module, "\n" + (package / f"{module}.py").read_text())
+    call(package, NUMBA_CACHE_DIR=str(cache))
+    new = set(cache.rglob("*.nb?")) - old
+    assert len(old) == len(new) == 4  # an index and machine code, for two functions
+    prune(cache, [package])
+    assert set(cache.rglob("*.nb?")) == new
+    assert call(package, NUMBA_CACHE_DIR=str(cache)) == (22, "1")
+
+
+@needs_the_jit
+def test_every_kernel_is_compiled_before_the_tests_start():
+    compile_all()
+    missing, found = [], 0
+    for folder in SOURCES:
+        for path in folder.glob("*.py"):
+            module = importlib.import_module(f"eitr.{folder.name}.{path.stem}")
+            for name, kernel in vars(module).items():
+                if hasattr(kernel, "py_func") and kernel.py_func.__module__ == module.__name__:
+                    found += 1
+                    missing += [] if Path(kernel._cache._cache_file._index_path).exists() else [f"{path.stem}.{name}"]
+    assert missing == []
+    assert found > 40
 
 
 def test_with_the_jit_off_another_process_gets_the_same_numbers(package):

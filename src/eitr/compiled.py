@@ -33,7 +33,7 @@ def compiled(function: Callable[Arguments, Output]) -> Callable[Arguments, Outpu
     dispatcher: Any = numba.njit(nogil=True)(function)
     try:
         dispatcher.enable_caching()
-        dispatcher._cache._cache_file._source_stamp = _sources(Path(function.__code__.co_filename).parent)
+        dispatcher._cache._cache_file._source_stamp = folder_digest(Path(function.__code__.co_filename).parent)
         dispatcher._cache.save_overload = _if_possible(dispatcher._cache.save_overload)
     except (
         RuntimeError,
@@ -54,8 +54,8 @@ def _if_possible(save: Callable[..., None]) -> Callable[..., None]:
 
 
 @lru_cache
-def _sources(folder: Path) -> str:
-    """Return a digest of all Python sources in a folder."""
+def folder_digest(folder: Path) -> str:
+    """Return a digest of all Python sources in a folder: what machine code in the cache was compiled from."""
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.py")):
         digest.update(path.read_bytes())

@@ -28,9 +28,10 @@ OURS = [REPUTATION, f"{REPUTATION}, 30% ties", f"{REPUTATION}, 49% ties", "EITR 
 PEERS = [f"ByzFL {name}" for name in ("Median", "TrMean", "MultiKrum", "GeometricMedian", "CenteredClipping")]
 
 
-@pytest.mark.parametrize("clients", [3, 10, 25])
-@pytest.mark.parametrize("ties", [0.0, 0.3])
-@pytest.mark.parametrize("shift", [0.0, 0.2, 3.0])
+@pytest.mark.parametrize(
+    ("clients", "ties", "shift"),
+    [(3, 0.0, 0.0), (10, 0.0, 0.2), (10, 0.3, 3.0), (25, 0.3, 0.0), (25, 0.0, 3.0), (25, 0.3, 0.2)],
+)
 def test_straightforward_version_computes_our_rule(clients, ties, shift):
     base, updates, ids = make_input(clients, 1500, ties=ties, seed=clients)
     updates[: clients // 4] += np.float32(shift)

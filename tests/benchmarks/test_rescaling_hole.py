@@ -106,24 +106,28 @@ def test_every_cell_of_the_table_has_an_expectation():
     assert set(EXPECTED) == set(itertools.product(RESCALINGS, ATTACKERS, SHIFTS))
 
 
-@pytest.mark.parametrize("key", EXPECTED, ids=lambda key: f"{key[0]}-{key[1] / CLIENTS:.0%}-{key[2]:g}")
-def test_attackers_gain_what_is_expected(cells, key):
-    cell, expected = cells[key], EXPECTED[key]
-    for found, (low, high) in zip((cell.weights, cell.errors, cell.rejected), expected, strict=True):
-        assert low <= mean(found) <= high
+def test_attackers_gain_what_is_expected(cells):
+    unexpected = {
+        (key, what): (low, mean(found), high)
+        for key, expected in EXPECTED.items()
+        for what, found, (low, high) in zip(
+            expected._fields, (cells[key].weights, cells[key].errors, cells[key].rejected), expected, strict=True
+        )
+        if not low <= mean(found) <= high
+    }
+    assert unexpected == {}
 
 
-@pytest.mark.parametrize("attackers", ATTACKERS)
-def test_plain_mean_errs_by_share_times_shift(cells, attackers):
-    for shift in (1.0, 3.0, 50.0, 10_000.0):
+def test_plain_mean_errs_by_share_times_shift(cells):
+    for attackers, shift in itertools.product(ATTACKERS, (1.0, 3.0, 50.0, 10_000.0)):
         error = mean(cells["median", attackers, shift].mean_errors)
-        assert error == pytest.approx(attackers / CLIENTS * shift, abs=0.01)
+        assert error == pytest.approx(attackers / CLIENTS * shift, abs=0.01), (attackers, shift)
 
 
-@pytest.mark.parametrize("attackers", ATTACKERS)
-@pytest.mark.parametrize("shift", [50.0, 10_000.0])
-def test_median_is_a_hundred_times_closer_than_paper_under_a_large_shift(cells, attackers, shift):
-    assert 100 * mean(cells["median", attackers, shift].errors) < mean(cells["paper", attackers, shift].errors)
+def test_median_is_a_hundred_times_closer_than_paper_under_a_large_shift(cells):
+    for attackers, shift in itertools.product(ATTACKERS, (50.0, 10_000.0)):
+        ours, paper = (mean(cells[rescale, attackers, shift].errors) for rescale in ("median", "paper"))
+        assert 100 * ours < paper, (attackers, shift)
 
 
 def test_table_has_a_row_for_each_attack(cells):

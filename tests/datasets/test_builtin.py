@@ -92,7 +92,7 @@ def test_settings_that_make_no_sense_are_errors(settings):
         next(builtin.pages(**settings))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_as_many_pages_as_the_paper_has_are_made_in_seconds():
     examples = builtin.examples(size=442_190)
     assert len(examples) == 442_190

@@ -11,8 +11,6 @@ from .federation import federation
 from .node import ROOT
 from .site import served
 
-pytestmark = pytest.mark.slow
-
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 CONTROLS = """() => [...document.querySelectorAll("a[href], button, input, select, summary")]

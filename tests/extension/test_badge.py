@@ -6,8 +6,6 @@ from playwright.sync_api import Error
 from .browser import until
 from .pages import FOOTBALL, HEALTH, RELIGION, tracked
 
-pytestmark = pytest.mark.slow
-
 LATE_REPORT = """({ id, tab, url }) => new Promise((answered) => {
   const page = { title: "Diabetes", description: "", keywords: "", text: "insulin diabetes hospital ".repeat(50) };
   const sender = { id: chrome.runtime.id, frameId: 0, url, documentId: id, documentLifecycle: "active",

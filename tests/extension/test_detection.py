@@ -12,8 +12,6 @@ from .browser import ID, Extension, unpacked
 from .site import Site
 from .test_hostile import HEALTH, document
 
-pytestmark = pytest.mark.slow
-
 NOBODY = "a" * 32
 """The id of an extension that does not exist."""
 PROBE = """async ([address, kind]) => {

@@ -19,8 +19,6 @@ from .browser import CHROMIUM, chromium_with_extension, until
 from .real_server import RealServer, real_server
 from .site import Site
 
-pytestmark = pytest.mark.slow
-
 TEXT = """The striker limped off with an injury of the knee. The doctor of the club examined him, and surgery will
 follow at the hospital. The coach hopes that treatment and therapy will help his patient striker back into the team."""
 SPORT = ["striker", "player", "coach", "team", "match", "season", "league", "cup", "stadium", "fans"]

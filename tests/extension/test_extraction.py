@@ -20,8 +20,6 @@ from eitr.pages.extract import extract
 from .browser import Extension, until
 from .site import Site
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def real_pages(shared_data: Path) -> dict[str, str]:

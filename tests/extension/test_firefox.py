@@ -11,8 +11,6 @@ from .real_server import real_server
 from .site import served
 from .test_smoke import FOOTBALL, HEALTH
 
-pytestmark = pytest.mark.slow
-
 
 def test_the_whole_path_in_firefox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs("esbuild", "puppeteer-core")

@@ -9,8 +9,6 @@ from .browser import ID, Extension, until
 from .site import Site
 from .test_hostile import FOOTBALL, HEALTH, document
 
-pytestmark = pytest.mark.slow
-
 REPORT = {
     "kind": "page",
     "page": {"title": "", "description": "", "keywords": "", "text": "diabetes insulin hospital doctor " * 20},

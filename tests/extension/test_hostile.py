@@ -10,8 +10,6 @@ from benchmarks.extension_trace import traced
 from .browser import Extension, until
 from .site import Site
 
-pytestmark = pytest.mark.slow
-
 HEALTH = """<h1>Living with diabetes</h1><p>Patients with diabetes measure the glucose in their blood, inject insulin
 and see their doctor. The hospital treats the disease; nurses explain medicine, symptoms, treatment and therapy.</p>"""
 RELIGION = """<p>The bishop led the prayers; the faithful sang hymns and read the Bible and the gospel, and the priest

@@ -10,8 +10,6 @@ from .browser import PATIENCE_SECONDS, Extension, until
 from .federation import NO_ROUND, WEIGHTS, Federation, federation
 from .site import served
 
-pytestmark = pytest.mark.slow
-
 STEPS = (
     "/api/v1/participants",
     "/api/v1/model",

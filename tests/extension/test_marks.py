@@ -9,8 +9,6 @@ from .browser import Extension, until
 from .pages import HEALTH, tracked
 from .site import Site
 
-pytestmark = pytest.mark.slow
-
 PAGE = """<!doctype html><title>Links</title>
 <style>a {{ display: block; width: 9em; height: 2em }}</style>
 <p>A page about nothing.</p><input id="first">

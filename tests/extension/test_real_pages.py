@@ -16,7 +16,6 @@ from eitr.taxonomy import NAMES, TOPICS
 from .browser import Extension
 from .test_extraction import real_pages  # noqa: F401 (a fixture)
 
-pytestmark = pytest.mark.slow
 SOME = pytest.mark.parametrize("share", [1, pytest.param(3, marks=pytest.mark.long)], ids=["some", "more"])
 WHOLE = 4
 THRESHOLD = 0.6

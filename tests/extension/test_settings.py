@@ -1,11 +1,7 @@
 """What somebody chose holds, at once and as they left it, also if they choose twice in a moment."""
 
-import pytest
-
 from .browser import until
 from .pages import HEALTH
-
-pytestmark = pytest.mark.slow
 
 
 def test_a_site_that_is_switched_off_is_not_read(agreed, site):

@@ -5,8 +5,6 @@ import pytest
 from .browser import READY, chromium_with_extension, until
 from .pages import FOOTBALL, HEALTH, tracked
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def installed(started):

@@ -2,12 +2,8 @@
 
 import re
 
-import pytest
-
 from .browser import until
 from .pages import FOOTBALL, HEALTH, tracked
-
-pytestmark = pytest.mark.slow
 
 
 def test_the_second_visit_is_preceded_by_a_warning_and_no_request_leaves(agreed, site):

@@ -62,7 +62,7 @@ def test_many_clients_are_judged_as_the_oracle_judges_them(rescale):
     assert_as_the_oracle(updates, rescale)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not JIT, reason="a minute with the JIT")
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_hundred_clients_are_judged_as_the_oracle_judges_them(kind):

@@ -48,7 +48,7 @@ def test_slopes_are_exact_over_thousands_of_columns():
                 assert_as_the_oracle(make_columns(kind, clients, LANES, rng))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not JIT, reason="a minute with the JIT")
 def test_slopes_are_exact_for_many_clients():
     rng = np.random.default_rng(8)

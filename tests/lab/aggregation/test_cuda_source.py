@@ -78,7 +78,7 @@ def run(library, values, *, reach=np.inf, drop=0):
     return made
 
 
-CLIENTS = [3, 4, 10, 16, 17, 34, pytest.param(100, marks=pytest.mark.slow), pytest.param(101, marks=pytest.mark.slow)]
+CLIENTS = [3, 4, 10, 16, 17, 34, pytest.param(100, marks=pytest.mark.long), pytest.param(101, marks=pytest.mark.long)]
 
 
 @pytest.mark.parametrize("clients", CLIENTS)

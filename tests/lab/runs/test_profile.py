@@ -31,7 +31,7 @@ def test_what_is_no_profile_is_refused(name, seeds, message):
         make_profile(name, seeds=seeds)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_quick_profile_learns_the_built_in_pages():
     torch = pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
     from eitr.lab.experiments.scenario import clean

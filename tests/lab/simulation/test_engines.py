@@ -365,7 +365,7 @@ run_experiments(["weights"], profile="quick", seeds=1, out=sys.argv[1], resume=T
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_again_and_again_a_lab_ends_with_the_same_bytes(tmp_path):
     """The processes are real, and killed with SIGKILL wherever they happen to be."""
     script = tmp_path / "lab.py"

@@ -19,7 +19,6 @@ from tests.server.dashboard.served import served
 ROOT = Path(__file__).resolve().parents[3]
 AXE = Path(os.environ.get("EITR_AXE", ROOT / "node_modules" / "axe-core" / "axe.min.js"))
 playwright = pytest.importorskip("playwright.sync_api", reason="no browser to test with")
-pytestmark = pytest.mark.slow
 PATIENCE_MS = 180_000
 """No test waits for a fixed time; for what it waits for it waits so long, which no machine should need."""
 

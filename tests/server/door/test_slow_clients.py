@@ -113,7 +113,7 @@ def test_a_wish_to_enrol_that_does_not_end_is_given_up(door: Door, framing: str)
     assert heard.statuses in ([408], [])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("said", [b"", b"GET", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"])
 def test_a_connection_without_a_request_is_closed_after_ten_seconds(door: Door, said: bytes) -> None:
     heard = door.say(said, seconds=15)
