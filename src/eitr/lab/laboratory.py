@@ -19,7 +19,7 @@ import torch
 
 from eitr import __version__
 from eitr.errors import InputError
-from eitr.lab.compute import compute, examples_for, pick_device
+from eitr.lab.compute import check_runs, compute, examples_for, pick_device
 from eitr.lab.context import Context
 from eitr.lab.description import (
     DESCRIPTION,
@@ -100,7 +100,8 @@ def run_experiments(
     before = _held(folder, settings, resume)
     open_runs = [run for run in distinct_runs(chosen, settings) if not store.has(run)]
     files = None if data_dir is None else Path(data_dir)
-    # Before the folder is touched: with bad data nothing is left behind.
+    # Before the folder is touched: with bad data, or runs that this device cannot compute, nothing is left behind.
+    check_runs(open_runs, where)
     examples = examples_for(open_runs, data, files)
     _claim(folder, ids, settings, where, before)
     start, seconds = time.perf_counter(), dict[str, float]()

@@ -11,7 +11,6 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from eitr.aggregation.attackers import ToldAttackers
 from eitr.aggregation.interface import Rule
 from eitr.aggregation.registry import make_rule, rule_class
 from eitr.attacks.backdoor import Backdoor
@@ -112,7 +111,7 @@ def paper_rule(name: str, attackers: int = 0, clients: int = 1, **settings: Any)
     if name == "trimmed-mean":
         # beta is the share of attackers and stays below a half.
         settings = {"beta": min(attackers / clients, (clients - 1) // 2 / clients), **settings}
-    if issubclass(rule_class(name), ToldAttackers):
+    if rule_class(name).takes_attackers:
         settings = {"attackers": attackers, **settings}
     return make_rule(name, **settings)
 
