@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from eitr.aggregation import Round, make_rule
 from eitr.compiled import JIT
 
-TOLD_ATTACKERS = ("multi-krum", "bulyan", "nnm", "dnc", "foundation-fl")
-"""Rules that are told how many clients attack; by default, none."""
+ATTACKER_COUNT = ("multi-krum", "bulyan", "nnm", "dnc", "foundation-fl")
+"""Rules that need the number of attackers."""
 ALL_RULES = (
     *("fused", "reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual", "fltrust"),
     *("multi-krum", "bulyan", "geometric-median", "centred-clipping", "nnm", "dnc", "flame", "fldetector"),
@@ -43,8 +43,11 @@ def names(size: int) -> list[str]:
 
 
 def aggregate(rule_name: str, updates: np.ndarray, ids=None, state=None, *, counts=None, **chosen):
-    """One round of a rule, with a base and a root where it needs them: (state, result)."""
-    rule = make_rule(rule_name, **chosen)
+    """One round of a rule, with a base and a root where it needs them: (state, result).
+
+    Rules that need the number of attackers are told 0, unless another one is chosen.
+    """
+    rule = make_rule(rule_name, **{**({"attackers": 0} if rule_name in ATTACKER_COUNT else {}), **chosen})
     parameters = updates.shape[1]
     base = np.zeros(parameters, dtype=updates.dtype)
     root = np.linspace(0.5, 1.0, parameters).astype(updates.dtype)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
 from eitr.aggregation import Round, make_rule
 from eitr.aggregation.interface import LARGEST
 from eitr.aggregation.rule_state import RuleState, state_bytes
-from eitr.errors import InputError
+from eitr.errors import BadUpdateError, InputError
 from tests.aggregation.cases import ALL_RULES, aggregate, names
 
 BAD = {
@@ -27,6 +28,40 @@ def test_a_bad_number_is_refused_and_its_sender_named(value, where, dtype):
     updates[where] = value
     with pytest.raises(InputError, match=f"client '{['ann', 'bob', 'eve'][where[0]]}' sent"):
         Round(None, updates, ["ann", "bob", "eve"])
+
+
+def test_all_bad_updates_of_a_round_are_named_at_once():
+    updates = [np.zeros(3), np.array([0, np.nan, 0]), np.zeros(2), np.zeros(3, dtype=np.int64), np.zeros(3)]
+    with pytest.raises(BadUpdateError, match=r"client 'b' sent a NaN \(and 3 more clients .*'c', 'd', 'e'") as caught:
+        Round(np.zeros(3), updates, [*"abcde"], counts=[1, 1, 1, 1, -5])
+    assert caught.value.client == "b"
+    assert caught.value.clients == {
+        "b": "sent a NaN",
+        "c": "sent parameters of shape (2,), not (3,)",
+        "d": "sent numbers of the type int64, not float32 or float64",
+        "e": "claims -5 samples: a count is a number of at least 0",
+    }
+
+
+@pytest.mark.parametrize("form", [np.asarray, list, torch.from_numpy], ids=["table", "list of vectors", "tensor"])
+def test_a_round_can_go_on_without_its_bad_updates(form):
+    updates = np.arange(12, dtype=np.float32).reshape(4, 3)
+    updates[1, 2], updates[2, 0] = np.inf, np.nan
+    round, refused = Round.without_bad(
+        np.zeros(3), form(updates), [*"dcba"], 7, counts=np.array([4, 3, 2, 1]), root=np.ones(3)
+    )
+    assert refused == {"c": "sent an infinity", "b": "sent a NaN"}
+    np.testing.assert_array_equal(round.updates, updates[[0, 3]])
+    assert (round.ids, round.index, round.counts.tolist(), round.given) == (("d", "a"), 7, [4, 1], {"base", "root"})
+
+
+def test_a_round_without_bad_updates_stays_whole_and_one_without_good_ones_is_refused():
+    round, refused = Round.without_bad(None, np.zeros((2, 3)), ["a", "b"])
+    assert (round.ids, refused) == (("a", "b"), {})
+    with pytest.raises(BadUpdateError, match="client 'a' sent a NaN"):
+        Round.without_bad(None, np.full((2, 3), np.nan), ["a", "b"])
+    with pytest.raises(InputError, match="occurs twice"):
+        Round.without_bad(None, np.zeros((2, 3)), ["a", "a"])
 
 
 def test_a_million_is_still_taken():
@@ -60,9 +95,7 @@ def test_updates_that_are_no_table_or_an_empty_one_are_refused(shape):
         Round(None, np.zeros(shape), names(shape[0] if shape else 0))
 
 
-@pytest.mark.parametrize(
-    "dtype", [np.int64, np.float16, np.complex128, np.bool_, "U3", object, ">f4", ">f8", "datetime64[s]"]
-)
+@pytest.mark.parametrize("dtype", [np.int64, np.complex128, np.bool_, "U3", object, ">f4", ">f8", "datetime64[s]"])
 def test_updates_of_another_type_are_refused(dtype):
     with pytest.raises(InputError, match="must be float32 or float64"):
         Round(None, np.zeros((2, 3)).astype(dtype), ["a", "b"])

@@ -86,7 +86,7 @@ def test_nothing_changes_when_everybody_is_known():
 
 
 def test_rounds_count_who_took_part():
-    state = RuleState("median").joined(["b", "a"]).joined(["b"])
+    state = RuleState("median").joined(["b", "a"], 7).joined(["b"], 7)
     assert dict(zip(state.clients, state.rounds.tolist(), strict=True)) == {"a": 1, "b": 2}
 
 
@@ -325,3 +325,32 @@ def test_the_header_is_json_that_anybody_can_read(tmp_path):
     assert json.loads(metadata["version"]) == 1
     assert json.loads(metadata["rule"]) == "median"
     assert unpack(data)[0]["clients"] == names(4)
+
+
+@pytest.mark.parametrize("name", ALL_RULES)
+def test_the_state_of_a_model_of_another_size_is_refused(name, tmp_path):
+    state, _ = aggregate(name, np.ones((4, 3)))
+    save_state(state, tmp_path / "state")
+    loaded = load_state(tmp_path / "state", name)
+    assert loaded.parameters == 3
+    with pytest.raises(InputError, match="a model of 3 parameters, and the updates have 5"):
+        aggregate(name, np.ones((4, 5)), None, loaded)
+
+
+def test_a_state_file_that_does_not_say_the_size_of_its_model_still_loads(tmp_path):
+    state, _ = aggregate("fused", np.ones((4, 3)))
+    header, arrays = unpack(state_bytes(state))
+    del header["parameters"]  # as version 0.1 wrote it
+    (tmp_path / "state").write_bytes(pack(header, arrays))
+    loaded = load_state(tmp_path / "state", "fused")
+    assert loaded.parameters == 0
+    again, _ = aggregate("fused", np.ones((4, 3)), None, loaded)
+    assert again.parameters == 3
+
+
+@pytest.mark.parametrize("parameters", [-1, 2.5, "3", None])
+def test_a_size_that_is_no_count_is_refused(parameters, tmp_path):
+    header, arrays = unpack(state_bytes(RuleState("median")))
+    (tmp_path / "state").write_bytes(pack({**header, "parameters": parameters}, arrays))
+    with pytest.raises(InputError, match="number of parameters must be a count"):
+        load_state(tmp_path / "state", "median")

@@ -436,6 +436,26 @@ def test_a_setting_that_is_none_is_refused(desk, setting, complaint):
     desk.refuses(complaint, "--set", setting)
 
 
+@pytest.mark.parametrize(("rule", "attackers"), [("multi-krum", 3), ("bulyan", 1), ("nnm", 4), ("dnc", 4)])
+def test_a_rule_can_be_told_more_attackers_than_a_small_round_allows(rule, attackers, desk):
+    desk.put("U.npy", np.random.default_rng(1).normal(0, 0.1, (10, PARAMETERS)))
+    report = desk.good("--set", f"attackers={attackers}", rule=rule, **{"global": "base.npy"})
+    assert len(report["clients"]) == 10
+    assert "notes" not in report
+
+
+def test_the_number_of_attackers_that_was_assumed_is_told(desk):
+    desk.put("U.npy", np.random.default_rng(1).normal(0, 0.1, (10, PARAMETERS)))
+    status, _, err = desk.call(*desk.arguments(rule="multi-krum", **{"global": "base.npy"}))
+    assert (status, json.loads(desk.path("report.json").read_text())["notes"]) == (0, {"assumed_attackers": 3})
+    assert "3 of them assumed to be attackers (--set attackers=N says how many)" in err
+
+
+def test_what_a_rule_needs_is_asked_for_before_anything_is_read(desk):
+    desk.refuses("'fltrust' needs the global parameters of the round", rule="fltrust", updates="missing.npy")
+    desk.refuses("--root", rule="fltrust", updates="missing.npy", **{"global": "base.npy"})
+
+
 def test_an_unknown_rule_is_refused_with_the_list_of_rules(desk):
     desk.refuses("there is no rule 'krum'; there are: fused, reputation, fedavg, median", rule="krum")
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.aggregation.attackers import ToldAttackers, need_enough
+from eitr.aggregation.attacker_count import AttackerCountRule
 from eitr.aggregation.interface import Floats, Result, Round
 from eitr.aggregation.rule_state import RuleState
 from eitr.robust.gram import HAIR, gram_of_steps, squared_distances
@@ -14,7 +14,7 @@ from eitr.robust.near_median import mean_near_median
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bulyan(ToldAttackers):
+class Bulyan(AttackerCountRule):
     """w_n = mean of the M - 4 f values nearest to the median of parameter n among M - 2 f chosen updates.
 
     Krum chooses them one after the other, each time among those that are left: m of them, of which a score sums the
@@ -32,6 +32,7 @@ class Bulyan(ToldAttackers):
 
     name: ClassVar[str] = "bulyan"
     summary: ClassVar[str] = "values near the median among updates that Krum chose"
+    needs: ClassVar[frozenset[str]] = frozenset({"base"})
 
     @classmethod
     def fewest(cls, attackers: int) -> int:
@@ -39,8 +40,7 @@ class Bulyan(ToldAttackers):
         return 4 * attackers + 3
 
     def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
-        base = round.need("base", self.name)
-        need_enough(self, len(round.ids))
+        base = round.need("base")
         chosen = round.order[self.chosen(gram_of_steps(round.updates, base, round.order))]
         shares = np.zeros(len(round.ids))
         shares[chosen] = 1

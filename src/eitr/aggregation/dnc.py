@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from eitr.aggregation.attackers import ToldAttackers
+from eitr.aggregation.attacker_count import AttackerCountRule
 from eitr.aggregation.interface import Floats
 from eitr.aggregation.linear import LinearRule
 from eitr.robust.gram import ranked, squared_distances
@@ -16,7 +16,7 @@ _EQUAL = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class DivideAndConquer(ToldAttackers, LinearRule):
+class DivideAndConquer(AttackerCountRule, LinearRule):
     """w = mean of all but the floor(filter f) clients with the largest <g_i - mean, v>^2.
 
     v is the first principal direction of the steps g. The publication finds it on random subsets of the parameters,

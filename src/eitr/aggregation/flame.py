@@ -38,7 +38,7 @@ class Flame(LinearRule):
     seed: int = setting(0, "where the noise starts from", least=0, most=2**32 - 1)
 
     def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
-        base = round.need("base", self.name)
+        base = round.need("base")
         gram = gram_of_steps(round.updates, base, round.order)
         result = self._combined(state, round, base, gram)
         deviation = self.deviation(gram)

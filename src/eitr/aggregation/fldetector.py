@@ -61,13 +61,14 @@ class FLDetector(Rule):
 
     name: ClassVar[str] = "fldetector"
     summary: ClassVar[str] = "mean of the clients whose steps follow from their earlier ones"
+    needs: ClassVar[frozenset[str]] = frozenset({"base"})
     remembers: ClassVar[Mapping[str, Any]] = {STEPS: np.float32, PATH: np.float32, KEPT: np.int64, ERRORS: np.float64}
 
     window: int = setting(10, "rounds that a score and the Hessian are made of", least=1, most=_LONGEST)
     patience: int = setting(10, "errors known before anybody is suspect (at most the window)", least=1, most=_LONGEST)
 
     def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
-        base, order = round.need("base", self.name), round.order
+        base, order = round.need("base"), round.order
         rows = state.rows(round.ids)[order]
         _check_memory(state, len(base))
         steps = np.subtract(round.updates[order], base, dtype=np.float32, casting="same_kind")

@@ -29,9 +29,10 @@ class FLTrust(Rule):
 
     name: ClassVar[str] = "fltrust"
     summary: ClassVar[str] = "trust from the cosine to a step on trusted data"
+    needs: ClassVar[frozenset[str]] = frozenset({"base", "root"})
 
     def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
-        base, root = round.need("base", self.name), round.need("root", self.name)
+        base, root = round.need("base"), round.need("root")
         root_step = root.astype(np.float64) - base
         length = float(np.linalg.norm(root_step))
         trust, lengths = _trust(round.updates, base, root_step)

@@ -39,10 +39,11 @@ class FoolsGold(Rule):
 
     name: ClassVar[str] = "foolsgold"
     summary: ClassVar[str] = "weights from how similar the clients' accumulated steps are"
+    needs: ClassVar[frozenset[str]] = frozenset({"base"})
     remembers: ClassVar[Mapping[str, Any]] = {STEPS: np.float32}
 
     def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
-        base = round.need("base", self.name)
+        base = round.need("base")
         rows = state.rows(round.ids)
         steps = _accumulated(state, rows, round.updates, base)
         state = remember(state, STEPS, rows, steps)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from eitr.aggregation.attackers import ToldAttackers, need_enough
+from eitr.aggregation.attacker_count import AttackerCountRule
 from eitr.aggregation.interface import Floats, Result, Round
 from eitr.aggregation.rule_state import RuleState
 from eitr.robust.detection import Order
@@ -19,7 +19,7 @@ _NUMBERS = 1 << 18
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoundationFL(ToldAttackers):
+class FoundationFL(AttackerCountRule):
     """w_n = mean without the f smallest and f largest of all w_{i,n} and of ceil(synthetic M) copies of w_{s,n}.
 
         s = argmax_i min(|w_i - top|, |w_i - bottom|)      top, bottom: the largest and smallest value of each parameter
@@ -42,7 +42,6 @@ class FoundationFL(ToldAttackers):
     synthetic: float = setting(0.5, "copies added, for each client", least=0.0, most=10.0)
 
     def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
-        need_enough(self, len(round.ids))
         farthest = farthest_of(_reaches(round.updates, round.order))
         order = np.concatenate([round.order, np.repeat(round.order[farthest], self.copies(len(round.ids)))])
         shares = np.bincount(order, minlength=len(round.ids)).astype(np.float64)

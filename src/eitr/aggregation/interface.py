@@ -9,15 +9,16 @@ implement `_aggregate`, and add it to `registry.py`.
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from eitr.aggregation.parameters import Layout, as_array, as_vector, check_layout, layout_of
 from eitr.aggregation.rule_state import RuleState, blank
-from eitr.errors import InputError
+from eitr.errors import BadUpdateError, InputError
 from eitr.robust.tiles import Updates
 from eitr.settings import check_settings, setting
 
@@ -30,9 +31,20 @@ LARGEST = 1e6
 """Parameters beyond this magnitude are refused: no honest training gets there."""
 
 
+INPUTS = {
+    "base": "the global parameters of the round (on the command line: --global)",
+    "root": "parameters trained on trusted data (on the command line: --root)",
+}
+"""What a rule may need besides the updates, by the name of the field of `Round`."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
-    """The updates of one round, checked. A bad one is an `InputError` that names the client."""
+    """The updates of one round, checked. A bad one is a `BadUpdateError` that names the clients.
+
+    Vectors may be numpy arrays, torch tensors or state_dicts (their floating-point entries, joined): what is kept here
+    are numpy arrays.
+    """
 
     base: NDArray[Any] | None
     """(parameters,): the global parameters that the clients started from. Some rules do without."""
@@ -50,33 +62,65 @@ class Round:
     """Rows in the order of the client ids, sorted as strings: how every rule takes them."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.updates, np.ndarray) and self.updates.ndim != 2:
-            raise InputError(f"updates must be a table (clients, parameters), not of shape {self.updates.shape}")
-        object.__setattr__(self, "ids", _checked_ids(self.ids, len(self.updates)))
-        usual = None if self.base is None else np.shape(self.base)
-        object.__setattr__(self, "updates", _checked_updates(self.updates, self.ids, usual))
+        expected = layout_of(self.base) if isinstance(self.base, Mapping) else None
+        for name in INPUTS:
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_vector(getattr(self, name)))
+        updates = as_array(self.updates) if hasattr(self.updates, "detach") else self.updates
+        if isinstance(updates, np.ndarray) and updates.ndim != 2:
+            raise InputError(f"updates must be a table (clients, parameters), not of shape {updates.shape}")
+        object.__setattr__(self, "ids", _checked_ids(self.ids, len(updates)))
+        bad: dict[str, str] = {}
+        if not isinstance(updates, np.ndarray):
+            updates = _stacked(updates, self.ids, None if self.base is None else self.base.shape, expected, bad)
+        object.__setattr__(self, "updates", _checked_table(updates))
         clients, parameters = self.updates.shape
         order = np.array(sorted(range(clients), key=self.ids.__getitem__), dtype=np.int64)
         object.__setattr__(self, "order", order)
-        for row, client in enumerate(self.ids):
-            _check_numbers(self.updates[row], f"client {client!r}")
-        for name in ("base", "root"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, _checked_vector(getattr(self, name), parameters, name))
         if self.counts is not None:
-            object.__setattr__(self, "counts", _checked_counts(self.counts, self.ids))
+            object.__setattr__(self, "counts", _checked_counts(self.counts, self.ids, bad))
+        for client, update in zip(self.ids, self.updates, strict=True):
+            problem = _problem(update)
+            if problem:
+                bad.setdefault(client, f"sent {problem}")
+        if bad:
+            raise BadUpdateError({client: bad[client] for client in self.ids if client in bad})
+        for name in INPUTS:
+            if getattr(self, name) is not None:
+                _check_vector(getattr(self, name), parameters, name)
 
-    def need(self, name: str, rule: str) -> NDArray[Any]:
-        """Return `base` or `root`, which `rule` cannot do without."""
-        vector = getattr(self, name)
-        if vector is None:
-            what = {
-                "base": "the global parameters of the round (on the command line: --global)",
-                "root": "parameters trained on trusted data (on the command line: --root)",
-            }[name]
-            raise InputError(f"the rule {rule!r} needs {what}")
-        checked: NDArray[Any] = vector
-        return checked
+    @classmethod
+    def without_bad(
+        cls, base: Any, updates: Any, ids: Sequence[str], index: int = 0, *, counts: Any = None, **others: Any
+    ) -> tuple[Self, dict[str, str]]:
+        """Return the round of the good updates, and of each client that was left out what is wrong with its update.
+
+        `rule.refuse` then counts a bad update against its client. Where all are bad, the `BadUpdateError` is raised.
+
+        >>> updates = np.array([[1.0, 2.0], [np.nan, 2.0], [1.5, 2.5]])
+        >>> round, refused = Round.without_bad(np.zeros(2), updates, ["ann", "bob", "eve"])
+        >>> round.ids, refused
+        (('ann', 'eve'), {'bob': 'sent a NaN'})
+        """
+        try:
+            return cls(base, updates, ids, index, counts=counts, **others), {}
+        except BadUpdateError as error:
+            kept = [row for row, client in enumerate(ids) if client not in error.clients]
+            if not kept:
+                raise
+            good = [updates[row] for row in kept]
+            claimed = None if counts is None else as_array(counts)[kept]
+            return cls(base, good, [ids[row] for row in kept], index, counts=claimed, **others), error.clients
+
+    @property
+    def given(self) -> set[str]:
+        """The names of those of `INPUTS` that the round has."""
+        return {name for name in INPUTS if getattr(self, name) is not None}
+
+    def need(self, name: str) -> NDArray[Any]:
+        """Return `base` or `root` for a rule that names it in `needs`: `Rule.update` has checked that it is there."""
+        vector: NDArray[Any] = getattr(self, name)
+        return vector
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +148,10 @@ class Rule(ABC):
     """The arrays this rule keeps in its state, by name, with their types."""
     has_reputation: ClassVar[bool] = False
     """Whether its results say what each client's reputation is and how many of its values were rejected."""
+    needs: ClassVar[frozenset[str]] = frozenset()
+    """Which of `INPUTS` a round must have. Callers check it before they start, with `check_inputs`."""
+    takes_attackers: ClassVar[bool] = False
+    """Whether it has a setting `attackers`, the number of attackers in a round."""
 
     ramp: int = setting(0, "rounds until a new client has its full weight (0: at once)", least=0)
 
@@ -115,14 +163,31 @@ class Rule(ABC):
         """Say whether the rule is defined for so many clients of which so many attack; most do not ask."""
         return True
 
+    @classmethod
+    def check_inputs(cls, given: Collection[str]) -> None:
+        """Refuse a round, or a server that makes rounds, with only these of `INPUTS`."""
+        for name in sorted(cls.needs.difference(given)):
+            raise InputError(f"the rule {cls.name!r} needs {INPUTS[name]}")
+
+    def for_clients(self, clients: int) -> Self:
+        """Return the rule for a round of so many clients, for which it must be defined."""
+        return self
+
     def init(self) -> RuleState:
         """Return the state before the first round."""
         return RuleState(self.name)
 
     def update(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         """Combine the updates of a round; return the state after it and the result."""
+        parameters = round.updates.shape[1]
+        self.check_inputs(round.given)
         self.check_state(state)
-        return self._aggregate(state.joined(round.ids), round)
+        if state.parameters not in (0, parameters):
+            raise InputError(
+                f"the state belongs to a model of {state.parameters} parameters, and the updates have {parameters}: "
+                "give the state of this model, or start anew without one"
+            )
+        return self.for_clients(len(round.ids))._aggregate(state.joined(round.ids, parameters), round)
 
     def check_state(self, state: RuleState) -> None:
         """Refuse a state that this rule cannot have written."""
@@ -133,9 +198,9 @@ class Rule(ABC):
                 raise InputError(f"the state holds an array {name!r} of {array.dtype}, which {self.name!r} never wrote")
 
     def refuse(self, state: RuleState, client: str, parameters: int) -> RuleState:
-        """Return the state after an update of `parameters` numbers was refused at the door.
+        """Return the state after an update of `parameters` numbers was refused as bad input.
 
-        Rules without a memory of behaviour forget it at once.
+        Rules that do not remember how clients behave leave the state as it is.
         """
         return state
 
@@ -170,11 +235,9 @@ def remember(state: RuleState, name: str, rows: NDArray[np.int64], values: NDArr
     return state.with_memory(name, array)
 
 
-def _checked_updates(
-    updates: NDArray[Any] | Sequence[NDArray[Any]], ids: Sequence[str], usual: tuple[int, ...] | None
-) -> Updates:
-    if not isinstance(updates, np.ndarray):
-        updates = _stacked([np.asarray(update) for update in updates], ids, usual)
+def _checked_table(updates: NDArray[Any]) -> Updates:
+    if updates.dtype == np.float16:
+        updates = updates.astype(np.float32)
     if updates.dtype not in (np.float32, np.float64):
         raise InputError(f"updates must be float32 or float64, not {updates.dtype}")
     if updates.shape[0] == 0 or updates.shape[1] == 0:
@@ -182,16 +245,44 @@ def _checked_updates(
     return np.ascontiguousarray(updates)
 
 
-def _stacked(updates: list[NDArray[Any]], ids: Sequence[str], usual: tuple[int, ...] | None) -> NDArray[Any]:
-    """Make a table of vectors that all have the usual shape: that of the base, or else of most of them."""
+def _stacked(
+    updates: Sequence[Any],
+    ids: Sequence[str],
+    shape: tuple[int, ...] | None,
+    layout: Layout | None,
+    bad: dict[str, str],
+) -> NDArray[Any]:
+    """Make a table of vectors or state_dicts; note in `bad` those that do not fit, and leave their rows at 0.
+
+    They have the shape and the layout of the base, or else those of most of them.
+    """
     if not updates:
         raise InputError("there is nothing to aggregate: no updates")
-    lengths = [update.shape for update in updates]
-    usual = usual or Counter(lengths).most_common(1)[0][0]
-    for client, length in zip(ids, lengths, strict=True):
-        if length != usual or len(length) != 1:
-            raise InputError(f"client {client!r} sent parameters of shape {length}, not {usual}")
-    return np.stack(updates)
+    dicts = [update for update in updates if isinstance(update, Mapping)]
+    if dicts and layout is None:
+        layout = Counter(map(layout_of, dicts)).most_common(1)[0][0]
+    vectors: dict[str, NDArray[Any]] = {}
+    for client, update in zip(ids, updates, strict=True):
+        try:
+            if isinstance(update, Mapping) and layout is not None:
+                check_layout(update, layout)
+            vectors[client] = as_vector(update)
+        except InputError as error:
+            bad[client] = f"sent a model that does not fit: {error}"
+    usual = shape or Counter(vector.shape for vector in vectors.values()).most_common(1)[0][0] if vectors else None
+    for client, vector in vectors.items():
+        if vector.shape != usual or vector.ndim != 1:
+            bad[client] = f"sent parameters of shape {vector.shape}, not {usual}"
+        elif vector.dtype.kind != "f":
+            bad[client] = f"sent numbers of the type {vector.dtype}, not float32 or float64"
+    good = [vector for client, vector in vectors.items() if client not in bad]
+    if not good:
+        raise BadUpdateError(bad)
+    table = np.zeros((len(ids), len(good[0])), np.result_type(*good))
+    for row, client in enumerate(ids):
+        if client not in bad:
+            table[row] = vectors[client]
+    return table
 
 
 def _checked_ids(ids: Sequence[str], clients: int) -> tuple[str, ...]:
@@ -207,34 +298,36 @@ def _checked_ids(ids: Sequence[str], clients: int) -> tuple[str, ...]:
     return tuple(ids)
 
 
-def _check_numbers(values: NDArray[Any], owner: str) -> None:
+def _problem(values: NDArray[Any]) -> str:
+    """Say what is wrong with some numbers; nothing if they can be aggregated."""
     # Two reductions and no temporary array; NaN comes out of both.
     largest = max(values.max(), -values.min())
     if np.isnan(largest):
-        raise InputError(f"{owner} sent a NaN")
+        return "a NaN"
     if np.isinf(largest):
-        raise InputError(f"{owner} sent an infinity")
-    if largest > LARGEST:
-        raise InputError(f"{owner} sent a number of magnitude {largest:g}, above {LARGEST:g}")
+        return "an infinity"
+    return f"a number of magnitude {largest:g}, above {LARGEST:g}" if largest > LARGEST else ""
 
 
-def _checked_vector(given: ArrayLike, parameters: int, name: str) -> NDArray[Any]:
-    vector = np.asarray(given)
+def _check_vector(vector: NDArray[Any], parameters: int, name: str) -> None:
     if vector.shape != (parameters,):
         raise InputError(f"{name} must hold {parameters} parameters like the updates, not {vector.shape}")
     if vector.dtype not in (np.float32, np.float64):
         raise InputError(f"{name} must be float32 or float64, not {vector.dtype}")
-    _check_numbers(vector, name)
-    return vector
+    problem = _problem(vector)
+    if problem:
+        raise InputError(f"{name} holds {problem}")
 
 
-def _checked_counts(counts: NDArray[Any], ids: Sequence[str]) -> Floats:
-    if np.asarray(counts).dtype.kind not in "fiu":
+def _checked_counts(counts: Any, ids: Sequence[str], bad: dict[str, str]) -> Floats:
+    """Return claimed sample counts; note in `bad` clients with an impossible one."""
+    given = as_array(counts)
+    if given.dtype.kind not in "fiu":
         raise InputError("sample counts must be numbers")
-    numbers = np.asarray(counts, dtype=np.float64)
+    numbers = given.astype(np.float64)
     if numbers.shape != (len(ids),):
         raise InputError(f"{numbers.size} sample counts for {len(ids)} clients")
     for client, number in zip(ids, numbers, strict=True):
         if not 0 <= number < np.inf:
-            raise InputError(f"client {client!r} claims {number:g} samples: a count is a number of at least 0")
+            bad[client] = f"claims {number:g} samples: a count is a number of at least 0"
     return numbers

@@ -2,12 +2,11 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.aggregation.attackers import need_enough
 from eitr.aggregation.interface import Floats, Result, Round, Rule, uniform
 from eitr.aggregation.rule_state import RuleState
 from eitr.robust.combination import weighted_mean
@@ -23,13 +22,14 @@ class LinearRule(Rule):
     ramp, newcomers get less of sum_i c_i, and the others more.
     """
 
+    needs: ClassVar[frozenset[str]] = frozenset({"base"})
+
     @abstractmethod
     def coefficients(self, gram: Floats) -> Floats:
         """Return what each client's step is multiplied by, (clients,), none below 0; clients as in `gram`."""
 
     def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
-        base = round.need("base", self.name)
-        need_enough(self, len(round.ids))
+        base = round.need("base")
         return state, self._combined(state, round, base, gram_of_steps(round.updates, base, round.order))
 
     def _combined(self, state: RuleState, round: Round, base: NDArray[Any], gram: Floats) -> Result:

@@ -6,14 +6,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.aggregation.attackers import ToldAttackers
+from eitr.aggregation.attacker_count import AttackerCountRule
 from eitr.aggregation.interface import Floats
 from eitr.aggregation.linear import LinearRule
 from eitr.robust.gram import HAIR, ranked, squared_distances
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultiKrum(ToldAttackers, LinearRule):
+class MultiKrum(AttackerCountRule, LinearRule):
     """w = mean of the M - f updates of least score; score_i = sum of |w_i - w_j|^2 over the M - f - 2 nearest j.
 
     Defined for M >= 2 f + 3, and for f = 0, when it is the plain mean. How many updates are averaged is open in the

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from eitr.aggregation.attackers import ToldAttackers, need_enough
+from eitr.aggregation.attacker_count import AttackerCountRule
 from eitr.aggregation.interface import Floats, Result, Round, uniform
 from eitr.aggregation.rule_state import RuleState
 from eitr.robust.gram import HAIR, gram_of_steps, ranked, squared_distances
@@ -17,7 +17,7 @@ _NUMBERS = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class NearestNeighbourMixing(ToldAttackers):
+class NearestNeighbourMixing(AttackerCountRule):
     """w_n = mean of y_{i,n} without the f smallest and f largest; y_i = mean of the M - f updates nearest to w_i.
 
     An update is the nearest to itself. Defined for M > 2 f.
@@ -33,10 +33,10 @@ class NearestNeighbourMixing(ToldAttackers):
 
     name: ClassVar[str] = "nnm"
     summary: ClassVar[str] = "trimmed mean of updates that were mixed with their nearest neighbours"
+    needs: ClassVar[frozenset[str]] = frozenset({"base"})
 
     def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
-        base, order = round.need("base", self.name), round.order
-        need_enough(self, len(order))
+        base, order = round.need("base"), round.order
         shares = self.ramped(state, round, uniform(round))[order]
         mixing = self.mixing(gram_of_steps(round.updates, base, order)) * shares
         mixing /= mixing.sum(axis=1, keepdims=True)

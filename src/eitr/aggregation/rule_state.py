@@ -39,6 +39,8 @@ class RuleState:
     """(clients,): rounds each client took part in."""
     memory: Mapping[str, Array] = field(default_factory=dict)
     """The rule's own arrays, one row a client."""
+    parameters: int = 0
+    """How many parameters the models of its rounds have; 0: not known, as in files of version 0.1."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RuleState) and state_bytes(self) == state_bytes(other)
@@ -64,12 +66,12 @@ class RuleState:
         place = {client: row for row, client in enumerate(self.clients)}
         return np.array([place[client] for client in ids], dtype=np.int64)
 
-    def joined(self, ids: Sequence[str]) -> "RuleState":
-        """Return this state after a round in which `ids` took part."""
+    def joined(self, ids: Sequence[str], parameters: int) -> "RuleState":
+        """Return this state after a round in which `ids` took part with models of so many parameters."""
         state = self.known(ids)
         rounds = state.rounds.copy()
         rounds[state.rows(ids)] += 1
-        return replace(state, rounds=rounds)
+        return replace(state, rounds=rounds, parameters=parameters)
 
     def with_memory(self, name: str, array: Array) -> "RuleState":
         """Return this state with one of the rule's arrays replaced."""
@@ -102,7 +104,13 @@ def save_state(state: RuleState, path: Path) -> None:
 
 def state_bytes(state: RuleState) -> bytes:
     """Return the content of a state file."""
-    header = {"format": FORMAT, "version": VERSION, "rule": state.rule, "clients": list(state.clients)}
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "rule": state.rule,
+        "parameters": state.parameters,
+        "clients": list(state.clients),
+    }
     arrays = {"rounds": state.rounds, **{f"memory/{name}": array for name, array in sorted(state.memory.items())}}
     return pack(header, arrays)
 
@@ -112,7 +120,7 @@ def load_state(path: Path, rule: str) -> RuleState:
     try:
         header, arrays = unpack(read_limited(path, SIZE_LIMIT))
         _check_header(header, rule)
-        return _checked(rule, header.get("clients"), arrays)
+        return replace(_checked(rule, header.get("clients"), arrays), parameters=_parameters(header))
     except InputError as error:
         raise InputError(f"{path}: {error}; restore the file, or start anew without it") from error
 
@@ -124,6 +132,13 @@ def _check_header(header: Mapping[str, Any], rule: str) -> None:
         raise InputError(f"a state of version {header.get('version')}, and this EITR reads version {VERSION}")
     if header.get("rule") != rule:
         raise InputError(f"the state of the rule {header.get('rule')!r}, not of {rule!r}")
+
+
+def _parameters(header: Mapping[str, Any]) -> int:
+    parameters = header.get("parameters", 0)
+    if not isinstance(parameters, int) or parameters < 0:
+        raise InputError(f"the number of parameters must be a count, not {parameters!r}")
+    return parameters
 
 
 def _checked(rule: str, clients: object, arrays: dict[str, Array]) -> RuleState:

@@ -58,6 +58,8 @@ class Inside(Carrier):
     name: ClassVar[str] = "inside"
     summary: ClassVar[str] = "the most harmful of many updates, tried against the server's own rule"
 
+    needs_rehearsal: ClassVar[bool] = True
+
     candidates: int = setting(200, "how many things to send are tried in a round", least=1, most=1_000_000)
     of: str = setting("label-flip", "the attack on the data", choices=ON_DATA)
 

@@ -94,6 +94,8 @@ class Attack(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    needs_rehearsal: ClassVar[bool] = False
+    """Whether `craft` needs `Scene.rehearse` and `Scene.harm`, which only the engine for processors has."""
 
     extra_epochs: int = setting(5, "local epochs beyond those of honest clients", least=0, most=10_000)
 

@@ -54,4 +54,6 @@ def aggregate(
     )
     with busy("aggregating (the first run compiles the kernels, which takes some seconds)"):
         finished = run(job)
-    tell(f"{rule}: {len(finished['clients'])} clients, {finished['seconds']:.3f} s; see {out} and {report}")
+    assumed = finished.get("notes", {}).get("assumed_attackers")
+    told = "" if assumed is None else f", {assumed} of them assumed to be attackers (--set attackers=N says how many)"
+    tell(f"{rule}: {len(finished['clients'])} clients{told}, {finished['seconds']:.3f} s; see {out} and {report}")

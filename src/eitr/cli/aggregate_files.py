@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.aggregation.interface import Result, Round, Rule, Scorer
+from eitr.aggregation.interface import INPUTS, Result, Round, Scorer
 from eitr.aggregation.registry import make_rule, rule_class
 from eitr.aggregation.rule_state import load_state, state_bytes
+from eitr.aggregation.warm_up import warm_up
 from eitr.errors import InputError
 from eitr.io.atomic import write_together
 from eitr.io.safetensors_file import read_limited
@@ -48,6 +49,7 @@ class Job:
 def run(job: Job) -> dict[str, Any]:
     """Aggregate; write parameters, report and state together or not at all; return the report."""
     rule = make_rule(job.rule, **parse_settings(rule_class(job.rule), job.settings))
+    rule.check_inputs({name for name in INPUTS if getattr(job, name) is not None})
     outputs = [_place(path) for path in (job.out, job.report, job.state) if path is not None]
     given = (job.updates, job.clients, job.counts, job.base, job.root, job.validation, job.vocabulary)
     inputs = [_place(path) for path in given if path is not None]
@@ -67,7 +69,8 @@ def run(job: Job) -> dict[str, Any]:
         root=_array(job.root) if job.root else None,
         scorer=_scorer(job, updates) if job.validation else None,
     )
-    _warm_up(rule, round)
+    rule.for_clients(len(round.ids))  # refuses a round of too few clients before anything is compiled
+    warm_up(rule, like=round)  # so that compiling does not count as aggregation
     start = time.perf_counter()
     state, result = rule.update(state, round)
     seconds = time.perf_counter() - start
@@ -80,7 +83,7 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def _scorer(job: Job, updates: NDArray[Any]) -> Scorer:
-    """Return a judge of models by pages of known class; the network is the usual one for the vocabulary."""
+    """Return what scores models on pages of known class; the network is the usual one for the vocabulary."""
     from eitr.datasets.validation import ValidationSet  # it reads pages, which other rounds do without
 
     words = Vocabulary.load(job.vocabulary) if job.vocabulary else Classifier.shipped().vocabulary
@@ -102,14 +105,6 @@ def _place(path: Path) -> Path:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     return path.resolve()
-
-
-def _warm_up(rule: Rule, round: Round) -> None:
-    """Load or compile the kernels on a tiny round of the same types, so that they do not count as aggregation."""
-    few = np.zeros((4, 1), dtype=round.updates.dtype)
-    base = None if round.base is None else few[0]
-    root = None if round.root is None else few[0] + 1
-    rule.update(rule.init(), Round(base, few, ["a", "b", "c", "d"], root=root))
 
 
 def _report(rule: str, seconds: float, round: Round, result: Result) -> dict[str, Any]:

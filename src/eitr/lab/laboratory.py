@@ -32,7 +32,7 @@ from eitr.lab.results.metadata import (
 from eitr.lab.results.store import Results, Store
 from eitr.lab.runs.profile import Profile, make_profile
 from eitr.lab.runs.run import Run
-from eitr.lab.simulation.compute import compute, examples_for, pick_device
+from eitr.lab.simulation.compute import check_runs, compute, examples_for, pick_device
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.progress import Tally, progress_shown
 from eitr.robust.threads import thread_count
@@ -100,7 +100,8 @@ def run_experiments(
     before = _held(folder, settings, resume)
     open_runs = [run for run in distinct_runs(chosen, settings) if not store.has(run)]
     files = None if data_dir is None else Path(data_dir)
-    # Before the folder is touched: with bad data nothing is left behind.
+    # Before the folder is touched: with bad data, or runs that this device cannot compute, nothing is left behind.
+    check_runs(open_runs, where)
     examples = examples_for(open_runs, data, files)
     _claim(folder, ids, settings, where, before)
     start, seconds = time.perf_counter(), dict[str, float]()

@@ -13,7 +13,7 @@ from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
 from eitr.lab.aggregation import batched
 from eitr.lab.aggregation.gram import BatchedLinear
-from tests.aggregation.cases import KINDS, TOLD_ATTACKERS, names
+from tests.aggregation.cases import ATTACKER_COUNT, KINDS, names
 from tests.lab.aggregation.comparison import assert_agreement, in_batch, make_rounds, one_round
 
 
@@ -24,14 +24,14 @@ def told(name, runs, clients):
 
 
 # Where clients differ by a millionth of their steps ("tiny"), inner products cannot tell who is nearer.
-@pytest.mark.parametrize("name", TOLD_ATTACKERS)
+@pytest.mark.parametrize("name", ATTACKER_COUNT)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "tiny"])
 @pytest.mark.parametrize("clients", [1, 3, 5, 7, 11, 20])
 def test_every_kind_of_round_with_any_number_of_attackers_gives_the_cpus_result(name, kind, clients):
     assert_agreement(told(name, 6, clients), make_rounds(6, clients, 23, seed=clients, kinds=(kind,)), kernels="torch")
 
 
-@pytest.mark.parametrize("name", TOLD_ATTACKERS)
+@pytest.mark.parametrize("name", ATTACKER_COUNT)
 @given(st.integers(1, 14), st.integers(12, 40), st.integers(0, 2**32))
 @settings(max_examples=30, deadline=None)
 def test_any_round_with_any_number_of_attackers_gives_the_cpus_result(name, clients, parameters, seed):
@@ -40,7 +40,7 @@ def test_any_round_with_any_number_of_attackers_gives_the_cpus_result(name, clie
     assert_agreement(told(name, 4, clients), given_rounds, kernels="torch")
 
 
-@pytest.mark.parametrize("name", TOLD_ATTACKERS)
+@pytest.mark.parametrize("name", ATTACKER_COUNT)
 def test_blocks_of_any_size_give_the_same_with_attackers(name, monkeypatch):
     rounds, rules = make_rounds(5, 11, 40, kinds=("ordinary", "shifted")), told(name, 5, 11)
     (whole,) = in_batch(rules, rounds)
@@ -50,7 +50,7 @@ def test_blocks_of_any_size_give_the_same_with_attackers(name, monkeypatch):
     np.testing.assert_allclose(whole.weights, pieces.weights, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", TOLD_ATTACKERS)
+@pytest.mark.parametrize("name", ATTACKER_COUNT)
 def test_too_many_attackers_are_refused_before_the_first_round(name):
     with pytest.raises(InputError, match="set attackers lower"):
         batched([make_rule(name), make_rule(name, attackers=4)], 8, 5, "cpu")

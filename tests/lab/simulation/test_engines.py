@@ -10,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
 
+from eitr.aggregation import make_rule  # noqa: E402
 from eitr.attacks import ATTACKS, make_attack  # noqa: E402
 from eitr.attacks.backdoor import Backdoor  # noqa: E402
 from eitr.attacks.label_flip import LabelFlip  # noqa: E402
@@ -20,6 +21,7 @@ from eitr.errors import InputError  # noqa: E402
 from eitr.lab.results.store import Store  # noqa: E402
 from eitr.lab.runs.federated import FederatedRun, attackers_of, paper_rule  # noqa: E402
 from eitr.lab.simulation import batched_engine, sparse_engine  # noqa: E402
+from eitr.lab.simulation.compute import check_runs, compute  # noqa: E402
 from eitr.lab.simulation.context import Context  # noqa: E402
 from eitr.model.network import Network  # noqa: E402
 from eitr.model.plan import TrainingPlan  # noqa: E402
@@ -127,12 +129,19 @@ def test_some_attacks_have_nothing_but_the_accuracy_to_be_measured_by(examples):
     assert "backdoor" not in blind
 
 
-def test_attackers_that_rehearse_run_on_processors_and_say_so_elsewhere(examples, network):
+def test_attackers_that_rehearse_run_on_processors_and_are_refused_elsewhere_before_the_run(examples, network):
     run = make("fused", make_attack("inside", candidates=4), 2, clients=6, rounds=2)
     found = results(sparse_engine, [run], examples, network)[0]
     assert np.isfinite(found["loss"]).all()
-    with pytest.raises(InputError, match="engine for processors"):
-        results(batched_engine, [run], examples, network)
+    with pytest.raises(InputError, match=r"'inside' tries updates on the rule .* take --device cpu"):
+        check_runs([run], torch.device("cuda"))
+    check_runs([run], CPU)
+
+
+def test_a_rule_that_is_not_defined_for_a_run_is_refused_before_it(examples):
+    run = make(make_rule("bulyan", attackers=2), LabelFlip(), 2, clients=6)
+    with pytest.raises(InputError, match="'bulyan' needs at least 11 clients"):
+        next(compute([run], Context(device=CPU), examples))
 
 
 @pytest.mark.parametrize("change", [{"steps": 5}, {"trusted": 0}, {"trusted": 9}, {"exclusive": "religion"}], ids=str)

@@ -73,6 +73,7 @@ class Fused(Rule):
 
     name: ClassVar[str] = "fused"
     summary: ClassVar[str] = "opinions of several detectors, fused into a reputation with memory"
+    needs: ClassVar[frozenset[str]] = frozenset({"base"})
     remembers: ClassVar[Mapping[str, Any]] = {HISTORY: np.float64, SKETCH: np.float32}
     has_reputation: ClassVar[bool] = True
 
@@ -97,7 +98,7 @@ class Fused(Rule):
             raise InputError(f"low must be below high: {self.low} and {self.high}")
 
     def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
-        base = round.need("base", self.name)
+        base = round.need("base")
         order = round.order
         ids = [round.ids[row] for row in order]
         rows = state.rows(ids)

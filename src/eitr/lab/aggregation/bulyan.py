@@ -1,12 +1,11 @@
 """Bulyan for many runs."""
 
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from eitr.aggregation.attackers import need_enough
 from eitr.aggregation.bulyan import Bulyan
 from eitr.lab.aggregation.blocks import blocks
 from eitr.lab.aggregation.gram import gram_of_steps
@@ -17,11 +16,6 @@ from eitr.lab.aggregation.repeated_median import median_of_sorted
 
 class BatchedBulyan(BatchedRule):
     """`eitr.aggregation.bulyan.Bulyan`: the values near the median among updates that Krum chose."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        for rule in self.rules:
-            need_enough(rule, self.clients)
 
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
         gram = gram_of_steps(base, updates)

@@ -1,12 +1,11 @@
 """FoundationFL for many runs."""
 
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from eitr.aggregation.attackers import need_enough
 from eitr.aggregation.foundation_fl import FoundationFL, farthest_of
 from eitr.aggregation.interface import Floats
 from eitr.lab.aggregation.blocks import blocks
@@ -16,11 +15,6 @@ from eitr.lab.aggregation.middle import middle_of
 
 class BatchedFoundationFL(BatchedRule):
     """`eitr.aggregation.foundation_fl.FoundationFL`: a trimmed mean with copies of the update far from all extremes."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        for rule in self.rules:
-            need_enough(rule, self.clients)
 
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
         rules = cast(tuple[FoundationFL, ...], self.rules)

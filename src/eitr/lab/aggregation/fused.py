@@ -133,14 +133,14 @@ class BatchedFused(BatchedRule):
 
     def _harm(self, base: Tensor, updates: Tensor, lengths: Floats) -> list[Floats | None]:
         """Return what each run's clients do to its trusted pages, where it has some and its rule asks them."""
-        asked = [run for run, rule in enumerate(self.own) if rule.validation and self.judges[run] is not None]
+        asked = [run for run, rule in enumerate(self.own) if rule.validation and self.scorers[run] is not None]
         found: list[Floats | None] = [None] * self.runs
         losses = []
         for run in asked:
-            judge = self.judges[run]
+            scorer = self.scorers[run]
             short = torch.from_numpy(shortening(lengths[run])).float().to(self.device)
             tried = torch.cat([base[run, None], base[run] + short[:, None] * (updates[run] - base[run])])
-            losses.append(judge(tried) if judge is not None else tried[:, :0])
+            losses.append(scorer(tried) if scorer is not None else tried[:, :0])
         if losses:
             for run, own in zip(asked, torch.stack(losses).cpu().numpy(), strict=True):
                 found[run] = own[1:] - own[0]

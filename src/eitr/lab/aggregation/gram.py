@@ -4,13 +4,12 @@ The products are summed on the device; M x M numbers of each run then go to the 
 it does on a processor, and its coefficients come back. Such a rule needs no second form.
 """
 
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from eitr.aggregation.attackers import need_enough
 from eitr.aggregation.interface import Floats
 from eitr.aggregation.linear import LinearRule
 from eitr.lab.aggregation.blocks import blocks
@@ -32,11 +31,6 @@ def gram_of_steps(base: Tensor, updates: Tensor) -> Floats:
 
 class BatchedLinear(BatchedRule):
     """Any `eitr.aggregation.linear.LinearRule`: w = base + sum_i c_i g_i."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        for rule in self.rules:
-            need_enough(rule, self.clients)
 
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
         return self._combined(base, updates, gram_of_steps(base, updates))

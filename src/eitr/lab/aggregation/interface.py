@@ -18,8 +18,9 @@ from eitr.lab.aggregation.cuda_columns import FEWEST, MOST, available
 
 KERNELS = ("auto", "torch", "cuda")
 
-Judge = Callable[[Tensor], Tensor]
-"""Given parameters (models, parameters), the loss per class on a run's trusted pages, (models, classes) float64."""
+Scorer = Callable[[Tensor], Tensor]
+"""`eitr.aggregation.interface.Scorer` for tensors: given parameters (models, parameters), the loss per class on a run's
+trusted pages, (models, classes) float64."""
 
 
 class Outcome(NamedTuple):
@@ -54,8 +55,8 @@ class BatchedRule(ABC):
             raise InputError(f"there is nothing to aggregate: {clients} clients, {parameters} parameters")
         if kernels not in KERNELS:
             raise InputError(f"kernels must be one of {', '.join(KERNELS)}, not {kernels!r}")
-        self.rules = tuple(rules)
-        self.judges: list[Judge | None] = []
+        self.rules = tuple(rule.for_clients(clients) for rule in rules)
+        self.scorers: list[Scorer | None] = []
         self.clients = clients
         self.parameters = parameters
         self.device = torch.device(device)
@@ -74,18 +75,18 @@ class BatchedRule(ABC):
         updates: Tensor,
         counts: Tensor,
         root: Tensor | None,
-        judges: Sequence[Judge | None] | None = None,
+        scorers: Sequence[Scorer | None] | None = None,
     ) -> Outcome:
         """Combine the updates of one round.
 
         `base` (runs, parameters) float32: what the clients started from. `updates` (runs, clients, parameters)
         float32, contiguous. `counts` (runs, clients) float64: claimed sample counts. `root` (runs, parameters) or None.
-        `judges`: for each run who scores models on trusted pages, if anybody does.
+        `scorers`: for each run what scores models on trusted pages, if there are any.
         """
         expected = (self.runs, self.clients, self.parameters)
         if tuple(updates.shape) != expected or updates.dtype != torch.float32 or not updates.is_contiguous():
             raise InputError(f"updates must be contiguous float32 of shape {expected}, not {tuple(updates.shape)}")
-        self.judges = [None] * self.runs if judges is None else list(judges)
+        self.scorers = [None] * self.runs if scorers is None else list(scorers)
         return self._aggregate(base, updates, counts, root)
 
     @abstractmethod

@@ -1,12 +1,11 @@
 """Nearest-neighbour mixing for many runs."""
 
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from eitr.aggregation.attackers import need_enough
 from eitr.aggregation.nnm import NearestNeighbourMixing
 from eitr.lab.aggregation.blocks import blocks
 from eitr.lab.aggregation.gram import gram_of_steps
@@ -16,11 +15,6 @@ from eitr.lab.aggregation.middle import middle_of
 
 class BatchedNearestNeighbourMixing(BatchedRule):
     """`eitr.aggregation.nnm.NearestNeighbourMixing`: means of neighbours, then a trimmed mean."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        for rule in self.rules:
-            need_enough(rule, self.clients)
 
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
         rules = cast(tuple[NearestNeighbourMixing, ...], self.rules)

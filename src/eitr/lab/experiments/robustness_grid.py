@@ -1,7 +1,7 @@
 """Who meets whom when robustness is measured: the rules, the attacks and the settings, and the run of each cell."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from eitr.aggregation.interface import Rule
 from eitr.aggregation.registry import make_rule, rule_class
@@ -45,7 +45,7 @@ class Contender:
         if not chosen.defined(clients, attackers):
             return None
         settings = dict(self.settings)
-        if "attackers" in {item.name for item in fields(chosen)}:
+        if chosen.takes_attackers:
             return make_rule(self.rule, attackers=attackers, **settings)
         return paper_rule(self.rule, attackers, clients, **settings)
 

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.aggregation.attackers import ToldAttackers
 from eitr.aggregation.interface import Rule
 from eitr.aggregation.registry import make_rule, rule_class
 from eitr.attacks.backdoor import Backdoor
@@ -89,7 +88,7 @@ def paper_rule(name: str, attackers: int = 0, clients: int = 1, **settings: Any)
     if name == "trimmed-mean":
         # beta is the share of attackers and stays below a half.
         settings = {"beta": min(attackers / clients, (clients - 1) // 2 / clients), **settings}
-    if issubclass(rule_class(name), ToldAttackers):
+    if rule_class(name).takes_attackers:
         settings = {"attackers": attackers, **settings}
     return make_rule(name, **settings)
 

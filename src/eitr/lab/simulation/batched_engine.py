@@ -18,7 +18,7 @@ from torch import Tensor
 from eitr.aggregation.interface import LARGEST
 from eitr.attacks.interface import Attack, Scene
 from eitr.datasets.interface import Examples
-from eitr.lab.aggregation.interface import BatchedRule, Judge, Outcome
+from eitr.lab.aggregation.interface import BatchedRule, Outcome, Scorer
 from eitr.lab.aggregation.registry import batched
 from eitr.lab.results.store import Arrays, Computed
 from eitr.lab.runs.federated import FederatedRun
@@ -106,7 +106,7 @@ class _Batch:
         self._trainees, self._plan_rows = self._shared_trainees(examples, table, people)
         self._attackers = [torch.from_numpy(np.flatnonzero(one.attacker)).to(self._device) for one in people]
         self._honest = [torch.from_numpy(np.flatnonzero(~one.attacker)).to(self._device) for one in people]
-        self._trusted = [self._judge(examples, one) for one in people]
+        self._trusted = [self._scorer(examples, one) for one in people]
         self._counts = torch.tensor(np.stack([one.counts for one in people]), dtype=torch.float64, device=self._device)
         evaluations = [evaluation_rows(table, one, run) for run, one in zip(runs, people, strict=True)]
         self._records = [
@@ -152,11 +152,11 @@ class _Batch:
         groups, place = [], 0
         server = len(self._runs) * self._clients
         servers = 0
-        for name, same in groupby(self._runs, key=lambda run: run.rule.name):
+        for _, same in groupby(self._runs, key=lambda run: run.rule.name):
             rules = [run.rule for run in same]
             rule = batched(rules, self._clients, self._network.size, self._device)
             roots = None
-            if name == "fltrust":
+            if "root" in rules[0].needs:
                 roots = torch.arange(server + servers, server + servers + len(rules), device=self._device)
                 servers += len(rules)
             groups.append(_Group(place, place + len(rules), rule, roots))
@@ -192,8 +192,8 @@ class _Batch:
             if not bool(fine.all()):  # what left the range must not reach the rules, whose runs share memory and time
                 updates = torch.where(fine[:, None, None], updates, models[:, None])
                 root = None if root is None else torch.where(fine[:, None], root, models)
-            judges = self._trusted[group.first : group.last]
-            outcome = group.rule.aggregate(models, updates, self._counts[group.first : group.last], root, judges)
+            scorers = self._trusted[group.first : group.last]
+            outcome = group.rule.aggregate(models, updates, self._counts[group.first : group.last], root, scorers)
             self._models[group.first : group.last] = torch.where(fine[:, None], outcome.models, models)
             self._outcomes.append(outcome)
             usable.append(fine)
@@ -265,8 +265,8 @@ class _Batch:
                 record.fail()
                 self._context.on_progress(run, run.rounds, run.rounds, np.nan)
 
-    def _judge(self, examples: Examples, people: Population) -> Judge | None:
-        """Return who tells the loss of models on each class of the trusted pages."""
+    def _scorer(self, examples: Examples, people: Population) -> Scorer | None:
+        """Return what tells the loss of models on each class of the trusted pages."""
         if len(people.root) == 0:
             return None
         rows = self._table[torch.from_numpy(people.root).to(self._device)][:, : self._network.inputs].contiguous()

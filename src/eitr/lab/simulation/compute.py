@@ -30,6 +30,7 @@ HIDDEN = (256, 32)
 
 def compute(runs: Sequence[Run], context: Context, examples: Examples | None) -> Iterator[Computed]:
     """Compute runs of any kinds, the federations on these examples; each is yielded as soon as it is finished."""
+    check_runs(runs, context.device)
     federated = [run for run in runs if isinstance(run, FederatedRun)]
     if federated and examples is not None:
         network = Network((examples.rows.width, *HIDDEN, len(examples.classes)))
@@ -42,6 +43,19 @@ def compute(runs: Sequence[Run], context: Context, examples: Examples | None) ->
             start = time.perf_counter()
             arrays = import_module(KINDS[run.kind]).compute(run, context)
             yield Computed(run, arrays, time.perf_counter() - start)
+
+
+def check_runs(runs: Sequence[Run], device: torch.device) -> None:
+    """Refuse federations that cannot be computed on a device, before anything is."""
+    for run in runs:
+        if not isinstance(run, FederatedRun):
+            continue
+        run.rule.for_clients(run.clients)
+        if run.attack is not None and run.attack.needs_rehearsal and not sparse(device):
+            raise InputError(
+                f"the attack {run.attack.name!r} tries updates on the rule before it sends one, which only the engine "
+                "for processors can do: take --device cpu, on a machine with numba"
+            )
 
 
 def examples_for(runs: Sequence[Run], data: str, data_dir: Path | None) -> Examples | None:

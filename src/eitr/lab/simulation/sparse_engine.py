@@ -162,7 +162,7 @@ class _Simulation:
         """Return what every client's training made of the global model, and the server's own."""
         clients = self._run.clients
         updates = np.empty((clients + 1, self._network.size), np.float32)
-        needed = range(clients + 1 if self._run.rule.name == "fltrust" else clients)
+        needed = range(clients + 1 if "root" in self._run.rule.needs else clients)
         rows, labels, sizes = (part.long().numpy() for part in batches[:3])
 
         def work(client: int) -> None:

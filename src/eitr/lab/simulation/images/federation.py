@@ -81,7 +81,7 @@ class Federation:
     @property
     def has_root(self) -> bool:
         """Whether the rule asks for a model trained on trusted pictures."""
-        return self.run.rule.name == "fltrust"
+        return "root" in self.run.rule.needs
 
 
 def federation(run: ImageRun, data_dir: Path | None, device: torch.device) -> Federation:
@@ -92,8 +92,10 @@ def federation(run: ImageRun, data_dir: Path | None, device: torch.device) -> Fe
     root, others = np.sort(order[:roots]), np.sort(order[roots:])
     if len(others) < run.clients:
         raise InputError(f"there are {len(others)} training pictures for {run.clients} clients: take fewer clients")
-    if run.rule.name == "fltrust" and roots == 0:
-        raise InputError("fltrust needs trusted pictures, and there are too few training pictures to spare any")
+    if "root" in run.rule.needs and roots == 0:
+        raise InputError(
+            f"the rule {run.rule.name!r} needs trusted pictures, and there are too few training pictures to spare any"
+        )
     parts = dirichlet_partition(pictures.labels[others], run.clients, run.alpha, key_of(run.seed, Stream.PARTITION))
     attacker = np.zeros(run.clients, np.bool_)
     attacker[permutation(key_of(run.seed, Stream.ATTACKERS), run.clients)[: run.attackers]] = True

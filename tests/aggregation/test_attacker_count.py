@@ -1,13 +1,13 @@
-"""Rules that are told how many clients attack: what holds for all of them, and when they are not defined."""
+"""Rules that need the number of attackers: what holds for all, what is assumed, and when they are not defined."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eitr.aggregation import RULES
+from eitr.aggregation import RULES, Round, make_rule, warm_up
 from eitr.errors import InputError
-from tests.aggregation.cases import ALL_RULES, TOLD_ATTACKERS, WITHIN_RANGE, aggregate, examples, names, populations
+from tests.aggregation.cases import ALL_RULES, ATTACKER_COUNT, WITHIN_RANGE, aggregate, examples, names, populations
 
 FEWEST = {
     "multi-krum": lambda f: 2 * f + 3,
@@ -23,7 +23,7 @@ def most(name, clients):
     return max(f for f in range(clients) if RULES[name].defined(clients, f))
 
 
-@pytest.mark.parametrize("name", TOLD_ATTACKERS)
+@pytest.mark.parametrize("name", ATTACKER_COUNT)
 @pytest.mark.parametrize("attackers", [1, 2, 5])
 def test_too_few_clients_are_refused_with_what_to_do_and_enough_are_taken(name, attackers):
     enough = FEWEST[name](attackers)
@@ -45,7 +45,7 @@ def test_every_rule_is_defined_for_few_clients_none_of_whom_attack(name, clients
         np.testing.assert_allclose(result.model, 1, atol=0.01)
 
 
-@pytest.mark.parametrize("name", [name for name in ALL_RULES if name not in TOLD_ATTACKERS])
+@pytest.mark.parametrize("name", [name for name in ALL_RULES if name not in ATTACKER_COUNT])
 def test_rules_that_do_not_ask_are_always_defined(name):
     assert RULES[name].defined(3, 2)
 
@@ -57,7 +57,7 @@ def test_without_attackers_it_is_the_mean(name):
     np.testing.assert_allclose(result.model, updates.mean(axis=0), rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", TOLD_ATTACKERS)
+@pytest.mark.parametrize("name", ATTACKER_COUNT)
 @examples(120, 15)
 @given(populations(most_clients=15), st.sampled_from([0, 3]))
 def test_with_as_many_attackers_as_can_be_weights_and_model_are_in_order(name, updates, ramp):
@@ -69,7 +69,7 @@ def test_with_as_many_attackers_as_can_be_weights_and_model_are_in_order(name, u
     assert (result.model <= updates.max(axis=0) + beyond).all()
 
 
-@pytest.mark.parametrize("name", TOLD_ATTACKERS)
+@pytest.mark.parametrize("name", ATTACKER_COUNT)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @examples(20, 4)
 @given(st.integers(3, 15), st.integers(0, 2**32), st.sampled_from([0, 3]))
@@ -85,7 +85,7 @@ def test_the_order_in_which_clients_come_does_not_change_a_bit(name, dtype, size
     np.testing.assert_array_equal(other.weights, result.weights[order])
 
 
-@pytest.mark.parametrize("name", TOLD_ATTACKERS)
+@pytest.mark.parametrize("name", ATTACKER_COUNT)
 def test_ties_go_by_client_id_whatever_order_clients_come_in(name):
     rng = np.random.default_rng(3)
     updates = rng.integers(-1, 2, (11, 3)) / 4
@@ -96,7 +96,7 @@ def test_ties_go_by_client_id_whatever_order_clients_come_in(name):
     np.testing.assert_array_equal(other.weights, result.weights[order])
 
 
-@pytest.mark.parametrize("name", TOLD_ATTACKERS)
+@pytest.mark.parametrize("name", ATTACKER_COUNT)
 @pytest.mark.parametrize("far", [1.0, 50.0, 10_000.0])
 def test_attackers_as_many_as_announced_do_not_move_the_model_far(name, far):
     rng = np.random.default_rng(4)
@@ -104,3 +104,45 @@ def test_attackers_as_many_as_announced_do_not_move_the_model_far(name, far):
     updates[:3] += far
     _, result = aggregate(name, updates, attackers=3)
     assert np.abs(result.model).max() < 0.25
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("multi-krum", {1: 0, 4: 0, 5: 1, 10: 3, 15: 5, 100: 30}),
+        ("bulyan", {1: 0, 6: 0, 7: 1, 10: 1, 15: 3, 100: 24}),
+        ("nnm", {1: 0, 2: 0, 3: 1, 4: 1, 5: 2, 10: 3, 100: 30}),
+        ("dnc", {1: 0, 10: 3, 100: 30}),
+        ("foundation-fl", {1: 0, 10: 3, 100: 30}),
+    ],
+)
+def test_without_a_number_three_in_ten_are_assumed_or_as_many_as_the_rule_is_defined_for(name, expected):
+    assert {clients: RULES[name].assumed(clients) for clients in expected} == expected
+
+
+@pytest.mark.parametrize("name", ATTACKER_COUNT)
+def test_a_rule_that_nobody_tells_the_number_of_attackers_does_not_let_them_in(name):
+    rng = np.random.default_rng(5)
+    updates = rng.normal(0, 0.05, (15, 400))
+    updates[:3] += 5
+    rule = make_rule(name)
+    round = Round(np.zeros(400), updates, names(15))
+    _, result = rule.update(rule.init(), round)
+    assert np.abs(result.model).max() < 0.25
+    assumed = result.notes["assumed_attackers"]
+    told = make_rule(name, attackers=assumed)
+    _, same = told.update(told.init(), round)
+    np.testing.assert_array_equal(result.model, same.model)
+    assert "assumed_attackers" not in same.notes
+
+
+@pytest.mark.parametrize("name", ALL_RULES)
+@pytest.mark.parametrize("dtype", [None, np.float32, np.float64])
+def test_every_rule_can_be_warmed_up_whatever_it_is_told(name, dtype):
+    like = None
+    if dtype is not None:
+        vector = np.ones(3, dtype)
+        given = dict.fromkeys(RULES[name].needs, vector)
+        like = Round(given.get("base"), vector[None], ["a"], root=given.get("root"))
+    rule = make_rule(name, **({"attackers": 1_000} if name in ATTACKER_COUNT else {}))
+    warm_up(rule, like)
