@@ -17,11 +17,11 @@ import psutil
 from sqlalchemy import insert
 
 from benchmarks.server_naive import NaiveUpdate, make_engine
-from eitr.server.clock import now
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import Participant, State
-from eitr.server.keys import secret_hash
-from eitr.server.rounds import Rounds
+from eitr.server.domain.clock import now
+from eitr.server.domain.keys import secret_hash
+from eitr.server.domain.rounds import Rounds
 from eitr.server.settings import read_settings
 
 ROOT = Path(__file__).resolve().parent.parent

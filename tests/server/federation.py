@@ -1,6 +1,7 @@
 """A federation without HTTP: the parts of a server, people who send, and a worker that steps when told."""
 
 import hashlib
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,17 @@ import numpy as np
 import pytest
 
 from eitr.model.update_encoding import PARAMETERS
-from eitr.server import clock
-from eitr.server.ingest import Ingest
-from eitr.server.keys import Key
-from eitr.server.metrics import Metrics
-from eitr.server.models import Models
-from eitr.server.participants import Participants
-from eitr.server.rounds import Rounds
-from eitr.server.services import prepared
+from eitr.server.composition.services import prepared
+from eitr.server.domain import clock
+from eitr.server.domain.ingest import Ingest
+from eitr.server.domain.keys import Key
+from eitr.server.domain.metrics import Metrics
+from eitr.server.domain.models import Models
+from eitr.server.domain.participants import Participants
+from eitr.server.domain.rounds import Rounds
+from eitr.server.domain.updates import Sent
+from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
-from eitr.server.updates import Sent
-from eitr.server.worker import Worker
 
 DEFAULTS = {"minimum": 2, "quorum": 4, "maximum": 6, "pause_seconds": 0.0, "margin": 1.0, "lease_seconds": 30.0}
 
@@ -82,17 +83,9 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._offset = timedelta()
         real = clock.now
-        import eitr.server.aggregating
-        import eitr.server.ingest
-        import eitr.server.limits
-        import eitr.server.operators
-        import eitr.server.participants
-        import eitr.server.retention
-        import eitr.server.rounds
-        import eitr.server.worker
-
-        for module in vars(eitr.server).values():
-            if getattr(module, "now", None) is real:
+        # Modules import the function itself, so it is replaced in each of them.
+        for name, module in list(sys.modules.items()):
+            if name.startswith("eitr.server.") and getattr(module, "now", None) is real:
                 monkeypatch.setattr(module, "now", lambda: real() + self._offset)
 
     def forward(self, seconds: float) -> None:

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from eitr.cli import app
 from eitr.errors import InputError
-from eitr.server.backup import back_up, restore
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import Table
-from eitr.server.keys import FILE
+from eitr.server.domain.backup import back_up, restore
+from eitr.server.domain.keys import FILE
 from tests.server.conftest import new_postgres_database
 from tests.server.federation import Federation
 

@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from eitr.server import ingest
 from eitr.server.db.tables import Octets, State, Update
-from eitr.server.ingest import store
-from eitr.server.problems import Problem
+from eitr.server.domain import ingest
+from eitr.server.domain.ingest import store
+from eitr.server.web.problems import Problem
 from tests.server.federation import Federation
 
 

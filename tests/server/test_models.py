@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import select
 
 from eitr.model.classifier import Classifier
-from eitr.server.aggregating import Aggregation, NothingSentError
 from eitr.server.db.tables import Audit, Model, State
-from eitr.server.models import publish_shipped, roll_back
-from eitr.server.retention import Retention
+from eitr.server.domain.models import publish_shipped, roll_back
+from eitr.server.domain.retention import Retention
+from eitr.server.domain.round_aggregation import Aggregation, NothingSentError
 from tests.server.federation import Federation
 
 

@@ -4,10 +4,10 @@ import pytest
 from sqlalchemy import func, select
 
 from eitr.server.db.tables import Invitation, Memory, Observation, Octets, Participant, Standing, Update
-from eitr.server.ingest import note_refusal
-from eitr.server.memory import unpacked
-from eitr.server.problems import Problem
-from eitr.server.retention import Retention
+from eitr.server.domain.ingest import note_refusal
+from eitr.server.domain.retention import Retention
+from eitr.server.domain.rule_states import unpacked
+from eitr.server.web.problems import Problem
 from tests.server.federation import Clock, Federation
 
 

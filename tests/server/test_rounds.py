@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from eitr.server.aggregating import Aggregation, NothingSentError
 from eitr.server.db.tables import Audit, Memory, Observation, Octets, Refusal, Round, State, Update
-from eitr.server.ingest import note_refusal
-from eitr.server.problems import Problem
+from eitr.server.domain.ingest import note_refusal
+from eitr.server.domain.round_aggregation import Aggregation, NothingSentError
+from eitr.server.web.problems import Problem
 from tests.server.federation import Clock, Federation
 
 

@@ -33,7 +33,7 @@ def serve(
     Examples: `eitr serve`, `eitr serve --port 9000 --folder /srv/eitr`,
     `EITR_QUORUM=50 eitr serve --database postgresql+psycopg://eitr@db/eitr --no-worker`
     """
-    from eitr.server.serve import serve as run
+    from eitr.server.composition.serve import serve as run
 
     run(_settings(host=host, port=port, folder=folder, database=database, worker=False if no_worker else None), tell)
 
@@ -43,7 +43,7 @@ def worker(folder: Folder = None, database: Database = None) -> None:
 
     Example: `eitr worker --database postgresql+psycopg://eitr@db/eitr`
     """
-    from eitr.server.serve import work
+    from eitr.server.composition.serve import work
 
     work(_settings(folder=folder, database=database), tell)
 
@@ -100,8 +100,8 @@ def operator(folder: Folder = None, database: Database = None) -> None:
 
     Example: `eitr operator`
     """
-    from eitr.server.operators import setup_link
-    from eitr.server.services import prepared
+    from eitr.server.composition.services import prepared
+    from eitr.server.domain.operators import setup_link
 
     chosen = _settings(folder=folder, database=database)
     code = setup_link(prepared(chosen)[0], again=True)
@@ -119,10 +119,10 @@ def invite(
 
     Example: `eitr invite 30 --note "course of 2027" > codes.txt`
     """
-    from eitr.server.audit import note as note_action
-    from eitr.server.keys import Key
-    from eitr.server.participants import Participants
-    from eitr.server.services import prepared
+    from eitr.server.composition.services import prepared
+    from eitr.server.domain.audit import note as note_action
+    from eitr.server.domain.keys import Key
+    from eitr.server.domain.participants import Participants
 
     chosen = _settings(folder=folder, database=database)
     found = prepared(chosen)[0]
@@ -141,7 +141,7 @@ def backup(
 
     Example: `eitr backup /backups/eitr-$(date +%F).db`
     """
-    from eitr.server.backup import back_up
+    from eitr.server.domain.backup import back_up
 
     chosen = _settings(folder=folder, database=database)
     rows = back_up(_reached(chosen), chosen.folder, target)
@@ -158,7 +158,7 @@ def restore(
     Examples: `eitr restore eitr-2027-01-31.db --folder /srv/eitr`,
     `eitr restore eitr-2027-01-31.db --database postgresql+psycopg://eitr@db/eitr`
     """
-    from eitr.server.backup import restore as run
+    from eitr.server.domain.backup import restore as run
 
     chosen = _settings(folder=folder, database=database)
     tell(f"{run(source, _reached(chosen), chosen.folder)} rows restored.")

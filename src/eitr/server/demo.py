@@ -26,8 +26,8 @@ from eitr.datasets.builtin import pages as made_pages
 from eitr.datasets.partition import dirichlet_partition
 from eitr.errors import InputError
 from eitr.pages.page import Page
-from eitr.server import operators
 from eitr.server.db.connection import Database
+from eitr.server.domain import operators
 from eitr.taxonomy import NAMES, NON_SENSITIVE
 
 HONEST, FLIPPING, RUBBISH = 6, 3, 1

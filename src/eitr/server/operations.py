@@ -6,7 +6,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from eitr.server.api.authentication import Asked
 from eitr.server.db.tables import Participant, Round, State
-from eitr.server.problems import Problem
+from eitr.server.web.problems import Problem
 
 router = APIRouter(include_in_schema=False)
 

@@ -12,13 +12,13 @@ from lxml import html
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from eitr.server import operators
-from eitr.server.app import application
+from eitr.server.composition.app import application
+from eitr.server.composition.services import Services, assembled
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import Audit
-from eitr.server.keys import Key
-from eitr.server.services import Services, assembled
+from eitr.server.domain import operators
+from eitr.server.domain.keys import Key
 from eitr.server.settings import read_settings
 from tests.server.dashboard.example import OPERATOR, PASSWORD, Example, fill, make_operator
 

@@ -5,7 +5,6 @@ import random
 from dataclasses import dataclass
 from datetime import timedelta
 
-from eitr.server.clock import now
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import (
     Audit,
@@ -19,9 +18,10 @@ from eitr.server.db.tables import (
     Update,
     Vocabulary,
 )
-from eitr.server.keys import Key, secret_hash
-from eitr.server.operators import set_password, setup_link
-from eitr.server.participants import INVITATION
+from eitr.server.domain.clock import now
+from eitr.server.domain.keys import Key, secret_hash
+from eitr.server.domain.operators import set_password, setup_link
+from eitr.server.domain.participants import INVITATION
 from eitr.taxonomy import NAMES
 
 OPERATOR, PASSWORD = "ada", "correct horse battery"

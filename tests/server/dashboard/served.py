@@ -14,7 +14,7 @@ import httpx
 
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
-from eitr.server.keys import Key
+from eitr.server.domain.keys import Key
 from tests.server.dashboard.example import Example, fill, make_operator
 
 START_SECONDS = 120.0

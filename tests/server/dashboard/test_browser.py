@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import Round, Session
-from eitr.server.keys import secret_hash
+from eitr.server.domain.keys import secret_hash
 from tests.server.dashboard.example import OPERATOR, PASSWORD, ROUNDS
 from tests.server.dashboard.pages import chromium, complaints, paths, sign_in
 from tests.server.dashboard.served import served

@@ -5,12 +5,12 @@ from http.cookies import SimpleCookie
 
 import pytest
 
-from eitr.server import operators
 from eitr.server.dashboard.attempts import Attempts
 from eitr.server.dashboard.guard import local_path
 from eitr.server.dashboard.site import PARTS
-from eitr.server.operators import setup_link
-from eitr.server.problems import Problem
+from eitr.server.domain import operators
+from eitr.server.domain.operators import setup_link
+from eitr.server.web.problems import Problem
 from tests.server.dashboard.conftest import HERE, MakeSite, Site
 from tests.server.dashboard.example import OPERATOR, PASSWORD
 from tests.server.dashboard.pages import paths

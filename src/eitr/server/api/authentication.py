@@ -10,10 +10,10 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
-from eitr.server.keys import same, secret_hash
-from eitr.server.participants import Participants
-from eitr.server.problems import Problem
-from eitr.server.services import Services
+from eitr.server.composition.services import Services
+from eitr.server.domain.keys import same, secret_hash
+from eitr.server.domain.participants import Participants
+from eitr.server.web.problems import Problem
 
 ID = re.compile(r"[0-9a-f]{32}")
 LONGEST = 200

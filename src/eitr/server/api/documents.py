@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from eitr.server.problems import KINDS, MEDIA_TYPE
+from eitr.server.web.problems import KINDS, MEDIA_TYPE
 
 
 class Document(BaseModel):

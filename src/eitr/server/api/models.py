@@ -9,9 +9,9 @@ from eitr.model.files import to_safetensors
 from eitr.model.tfjs import to_tfjs
 from eitr.server.api.authentication import Asked
 from eitr.server.api.documents import Manifest, problems
-from eitr.server.models import Current
-from eitr.server.problems import Problem
-from eitr.server.services import Services
+from eitr.server.composition.services import Services
+from eitr.server.domain.models import Current
+from eitr.server.web.problems import Problem
 
 FOR_EVER = "public, max-age=31536000, immutable"
 SAME: dict[int | str, dict[str, Any]] = {304: {"description": "As it was."}}

@@ -19,13 +19,13 @@ from starlette.requests import ClientDisconnect
 from eitr.model.update_encoding import WIDTHS
 from eitr.server.api.authentication import Asked, Who
 from eitr.server.api.documents import OpenRound, Receipt, problems
-from eitr.server.clock import now
+from eitr.server.composition.services import Services
 from eitr.server.db.tables import Round, State
-from eitr.server.ingest import note_refusal
-from eitr.server.problems import Problem
-from eitr.server.services import Services
-from eitr.server.updates import Sent
-from eitr.server.wire import FILL, IN_ONE_PIECE
+from eitr.server.domain.clock import now
+from eitr.server.domain.ingest import note_refusal
+from eitr.server.domain.updates import Sent
+from eitr.server.web.http_protocol import FILL, IN_ONE_PIECE
+from eitr.server.web.problems import Problem
 
 router = APIRouter(tags=["rounds"])
 DIGEST = re.compile(r"(?:^|[\s,])sha-256=:([A-Za-z0-9+/=]{44}):")

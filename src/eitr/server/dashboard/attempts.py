@@ -7,8 +7,8 @@ import threading
 import time
 from collections import OrderedDict
 
-from eitr.server.limits import network_of
-from eitr.server.problems import Problem
+from eitr.server.domain.limits import network_of
+from eitr.server.web.problems import Problem
 
 MOST = 10
 SECONDS = 15 * 60.0

@@ -6,7 +6,7 @@ from fastapi import Request
 from starlette.responses import RedirectResponse, Response
 
 from eitr.server.dashboard.rendering import page
-from eitr.server.problems import Problem
+from eitr.server.web.problems import Problem
 
 FOR_PROGRAMS = ("/api/", "/healthz", "/readyz", "/metrics")
 

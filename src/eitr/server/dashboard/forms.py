@@ -5,8 +5,8 @@ from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request
 
-from eitr.server.doors import LARGEST_FORM
-from eitr.server.problems import Problem
+from eitr.server.web.middleware import LARGEST_FORM
+from eitr.server.web.problems import Problem
 
 MOST_FIELDS = 20
 KIND = "application/x-www-form-urlencoded"

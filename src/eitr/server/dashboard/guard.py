@@ -14,8 +14,8 @@ from eitr.server.api.authentication import services
 from eitr.server.dashboard.errors import SignInNeeded
 from eitr.server.dashboard.forms import Form, Sent
 from eitr.server.dashboard.refusals import Forbidden
-from eitr.server.keys import Key, new_secret, same
-from eitr.server.operators import signed_in
+from eitr.server.domain.keys import Key, new_secret, same
+from eitr.server.domain.operators import signed_in
 
 SESSION = "eitr_session"
 FORM = "eitr_form"

@@ -1,6 +1,6 @@
 """Two problems that only people meet; `docs/protocol.md`, which is for programs, does not list them."""
 
-from eitr.server.problems import Kind, Problem
+from eitr.server.web.problems import Kind, Problem
 
 
 class Forbidden(Problem):

@@ -12,8 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from eitr import __version__
-from eitr.server.clock import now
-from eitr.server.doors import HEADERS as SECURITY
+from eitr.server.domain.clock import now
+from eitr.server.web.middleware import HEADERS as SECURITY
 from eitr.taxonomy import TOPICS
 
 HERE = Path(__file__).parent

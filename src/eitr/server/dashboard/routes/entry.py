@@ -6,14 +6,14 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from eitr.server.api.authentication import Asked
-from eitr.server.audit import note as note_action
 from eitr.server.dashboard import guard
 from eitr.server.dashboard.attempts import Attempts
 from eitr.server.dashboard.forms import Sent
 from eitr.server.dashboard.guard import Acting
 from eitr.server.dashboard.rendering import address, page
-from eitr.server.operators import SHORTEST_PASSWORD, set_password, sign_in, sign_out
-from eitr.server.problems import Problem
+from eitr.server.domain.audit import note as note_action
+from eitr.server.domain.operators import SHORTEST_PASSWORD, set_password, sign_in, sign_out
+from eitr.server.web.problems import Problem
 
 log = logging.getLogger("eitr.server")
 router = APIRouter()

@@ -5,12 +5,12 @@ from sqlalchemy import func, select
 from starlette.responses import Response, StreamingResponse
 
 from eitr.server.api.authentication import Asked
-from eitr.server.audit import note as note_action
-from eitr.server.clock import now
 from eitr.server.dashboard.guard import SignedIn
 from eitr.server.dashboard.spreadsheet import Sheet, rows_of
 from eitr.server.db.tables import Audit, Model, Observation, Participant, Refusal, Round, Update
-from eitr.server.problems import Problem
+from eitr.server.domain.audit import note as note_action
+from eitr.server.domain.clock import now
+from eitr.server.web.problems import Problem
 
 router = APIRouter(prefix="/export")
 

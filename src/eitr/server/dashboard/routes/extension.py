@@ -10,7 +10,7 @@ from starlette.responses import FileResponse, Response
 import eitr
 from eitr.server.api.authentication import Asked
 from eitr.server.dashboard.rendering import page
-from eitr.server.problems import Problem
+from eitr.server.web.problems import Problem
 
 router = APIRouter()
 BROWSERS = {"chrome": "Chrome, Chromium, Edge, Brave", "firefox": "Firefox"}

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Path
 from starlette.responses import RedirectResponse, Response
 
 from eitr.server.api.authentication import Asked
-from eitr.server.audit import note as note_action
 from eitr.server.dashboard.forms import Sent
 from eitr.server.dashboard.guard import Acting, SignedIn
 from eitr.server.dashboard.queries import invitations
 from eitr.server.dashboard.queries.listing import Page
 from eitr.server.dashboard.rendering import address, page
-from eitr.server.problems import Problem
+from eitr.server.domain.audit import note as note_action
+from eitr.server.web.problems import Problem
 
 router = APIRouter(prefix="/invitations")
 Hash = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]

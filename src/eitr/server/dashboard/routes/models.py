@@ -13,8 +13,8 @@ from eitr.server.dashboard.queries import models, rounds
 from eitr.server.dashboard.queries.listing import Page
 from eitr.server.dashboard.refusals import Conflict
 from eitr.server.dashboard.rendering import address, page
-from eitr.server.models import roll_back
-from eitr.server.problems import Problem
+from eitr.server.domain.models import roll_back
+from eitr.server.web.problems import Problem
 
 router = APIRouter(prefix="/models")
 Number = Annotated[int, Path(ge=1, lt=2**31)]

@@ -7,11 +7,11 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from eitr.server.api.authentication import Asked
+from eitr.server.composition.services import Services
 from eitr.server.dashboard import figures
 from eitr.server.dashboard.guard import SignedIn
 from eitr.server.dashboard.queries import models, participants, rounds
 from eitr.server.dashboard.rendering import page
-from eitr.server.services import Services
 
 router = APIRouter()
 SHOWN = 5

@@ -13,7 +13,7 @@ from eitr.server.dashboard.queries.listing import Page
 from eitr.server.dashboard.queries.participants import Sort
 from eitr.server.dashboard.queries.rounds import FUSED
 from eitr.server.dashboard.rendering import page
-from eitr.server.problems import Problem
+from eitr.server.web.problems import Problem
 
 router = APIRouter(prefix="/participants")
 Id = Annotated[str, Path(pattern="^[0-9a-f]{32}$")]

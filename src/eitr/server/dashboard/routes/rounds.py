@@ -14,7 +14,7 @@ from eitr.server.dashboard.queries.listing import Page
 from eitr.server.dashboard.refusals import Conflict
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.db.tables import Round, State
-from eitr.server.problems import Problem
+from eitr.server.web.problems import Problem
 
 router = APIRouter(prefix="/rounds")
 Id = Annotated[int, Path(ge=1, lt=2**31)]

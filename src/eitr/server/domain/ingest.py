@@ -1,0 +1,236 @@
+"""How updates get into the database: many at a time, in one transaction, and nobody is told before it is committed.
+
+A commit waits for the disk, whatever it holds. Requests hand their updates to one thread, which writes all that wait
+together: under load a commit serves dozens. The answer to each is exact: received, received before, or why not.
+"""
+
+import contextlib
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Any
+
+from sqlalchemy import Integer, bindparam, case, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import Moment, Participant, Refusal, Round, State, Table, Update
+from eitr.server.domain.clock import now
+from eitr.server.domain.updates import Sent, check
+from eitr.server.web.problems import Problem
+
+CHECKERS = 2
+"""Threads that hash octets and look through them: both let go of the interpreter, so that others are answered."""
+WRITERS = 4
+"""Threads that write to PostgreSQL, each with a connection: while one waits for the disk, others send."""
+MOST_TOGETHER = {True: 32, False: 8}
+"""Updates in one transaction, on SQLite and elsewhere: with several writers, more would only leave others idle."""
+
+# Statements are made once: to make one takes longer than to run it.
+_tables = Table.metadata.tables
+_rounds, _updates = _tables["rounds"].c, _tables["updates"].c
+LOOK = select(_rounds.id, _rounds.state, _rounds.deadline, _rounds.received, _rounds.maximum).where(
+    _rounds.id.in_(bindparam("rounds", expanding=True))
+)
+ADD: dict[str, Any] = {
+    dialect: add(_tables["updates"])
+    .on_conflict_do_nothing(index_elements=["round", "participant"])
+    .returning(_updates.id, _updates.round, _updates.participant)
+    for dialect, add in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
+}
+KEEP = insert(_tables["octets"])
+_count_then = _rounds.received + bindparam("new", type_=Integer)
+COUNT = (
+    update(_tables["rounds"])
+    .where(_rounds.id == bindparam("into"), _rounds.state == State.OPEN, _count_then <= _rounds.maximum)
+    .values(
+        received=_count_then,
+        complete=case(
+            (_count_then >= _rounds.quorum, func.coalesce(_rounds.complete, bindparam("moment", type_=Moment()))),
+            else_=_rounds.complete,
+        ),
+    )
+)
+
+Item = tuple[Sent, "Future[None]"]
+
+
+class Ingest:
+    """The one writer of updates in a process."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: SimpleQueue[Item | None] = SimpleQueue()
+        self._most = MOST_TOGETHER[database.sqlite]
+        writers = 1 if database.sqlite else WRITERS
+        self._threads = [
+            threading.Thread(target=self._run, name=f"ingest-{number}", daemon=True) for number in range(writers)
+        ]
+        for thread in self._threads:
+            thread.start()
+        self._checkers = ThreadPoolExecutor(CHECKERS, "check")
+
+    def receive(self, sent: Sent, parameters: int) -> "Future[None]":
+        """Check an update and hand it over; the future is done when it is committed, or fails with a `Problem`."""
+        done: Future[None] = Future()
+        self._checkers.submit(self._check, sent, parameters, done)
+        return done
+
+    def submit(self, sent: Sent) -> "Future[None]":
+        """Hand over an update that was checked."""
+        done: Future[None] = Future()
+        self._waiting.put((sent, done))
+        return done
+
+    def close(self) -> None:
+        """Write what waits, then stop."""
+        self._checkers.shutdown()
+        for _ in self._threads:
+            self._waiting.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _check(self, sent: Sent, parameters: int, done: "Future[None]") -> None:
+        try:
+            check(sent, parameters)
+        except Exception as error:
+            done.set_exception(error)
+        else:
+            self._waiting.put((sent, done))
+
+    def _run(self) -> None:
+        while True:
+            first = self._waiting.get()
+            if first is None:
+                return
+            batch, stop = [first], False
+            while len(batch) < self._most and not self._waiting.empty():
+                following = self._waiting.get()
+                if following is None:
+                    stop = True
+                    break
+                batch.append(following)
+            self._store(batch)
+            if stop:
+                return
+
+    def _store(self, batch: list[Item]) -> None:
+        try:
+            with self._database.writing() as session:
+                outcomes = store(session, [sent for sent, _ in batch])
+        except Exception as error:
+            if len(batch) > 1:  # one of them spoils it for all: each by itself
+                for item in batch:
+                    self._store([item])
+                return
+            outcomes = [_reason(error)]
+        for (_, done), outcome in zip(batch, outcomes, strict=True):
+            if outcome is None:
+                done.set_result(None)
+            else:
+                done.set_exception(outcome)
+
+
+def _reason(error: Exception) -> Exception:
+    if isinstance(error, IntegrityError):
+        return Problem("not-enrolled", "The participant has left.")
+    return error
+
+
+def store(session: Session, batch: list[Sent]) -> list[Exception | None]:
+    """Store updates in one transaction; return for each why it was not, or None."""
+    connection = session.connection()
+    rounds = connection.execute(LOOK, {"rounds": list({sent.round for sent in batch})})
+    found = {row.id: row for row in rounds}
+    outcomes: list[Exception | None] = [_unwanted(found.get(sent.round)) for sent in batch]
+    wanted = [place for place, outcome in enumerate(outcomes) if outcome is None]
+    # Two transactions that store the same updates must not wait for each other.
+    wanted.sort(key=lambda place: (batch[place].round, batch[place].participant))
+    if not wanted:
+        return _unless_received(session, batch, outcomes)
+    moment = now()
+    rows = [
+        {
+            "round": batch[place].round,
+            "participant": batch[place].participant,
+            "sha256": batch[place].sha256,
+            "encoding": batch[place].encoding,
+            "size": len(batch[place].data),
+            "received": moment,
+        }
+        for place in wanted
+    ]
+    added = connection.execute(ADD[connection.dialect.name], rows).all()
+    numbers = {(round, participant): id for id, round, participant in added}
+    octets = []
+    for place in wanted:
+        number = numbers.pop((batch[place].round, batch[place].participant), None)
+        if number is None:
+            outcomes[place] = Problem("already-sent")
+        else:
+            octets.append({"update": number, "data": batch[place].data})
+    if octets:
+        if connection.dialect.name == "postgresql":
+            # One after the other: what is sent for all at once is first gathered in the driver's memory.
+            driver: Any = connection.connection
+            with driver.cursor() as cursor:
+                for row in octets:
+                    cursor.execute("INSERT INTO octets (update, data) VALUES (%s, %b)", (row["update"], row["data"]))
+        else:
+            connection.execute(KEEP, octets)
+    for round in {batch[place].round for place in wanted}:
+        new = sum(one.round == round for one in added)
+        _count(session, round, new)
+    return _unless_received(session, batch, outcomes)
+
+
+def _unwanted(round: Any) -> Problem | None:
+    if round is None:
+        return Problem("unknown-round")
+    if round.state != State.OPEN or round.deadline <= now() or round.received >= round.maximum:
+        return Problem("round-closed", "The round takes no more updates; ask for the current one.")
+    return None
+
+
+def _count(session: Session, round: int, new: int) -> None:
+    """Count updates, at the end of the transaction: closing the round waits for it, and it for closing.
+
+    The round is locked for no longer than a commit takes. If it closed meanwhile, or is full, nothing is stored.
+    """
+    done = session.connection().execute(COUNT, {"into": round, "new": new, "moment": now()})
+    if done.rowcount != 1:
+        raise Problem("round-closed", "The round takes no more updates; ask for the current one.")
+
+
+def _unless_received(session: Session, batch: list[Sent], outcomes: list[Exception | None]) -> list[Exception | None]:
+    """Turn refusals of what was received before, the very same octets, into success."""
+    refused = [place for place, outcome in enumerate(outcomes) if outcome is not None]
+    if not refused:
+        return outcomes
+    rounds = {batch[place].round for place in refused}
+    people = {batch[place].participant for place in refused}
+    before = {
+        (row.round, row.participant): row.sha256
+        for row in session.scalars(select(Update).where(Update.round.in_(rounds), Update.participant.in_(people)))
+    }
+    for place in refused:
+        sent = batch[place]
+        known = before.get((sent.round, sent.participant))
+        if known == sent.sha256:
+            outcomes[place] = None
+        elif known is not None:
+            outcomes[place] = Problem("already-sent", "Another update of this round was received before.")
+    return outcomes
+
+
+def note_refusal(database: Database, round: int, participant: str, reason: str) -> None:
+    """Remember that a participant sent rubbish to an open round; once a round is enough."""
+    with contextlib.suppress(IntegrityError), database.writing() as session:  # they may leave at this moment
+        found = session.get(Round, round)
+        if found is None or found.state != State.OPEN or session.get(Participant, participant) is None:
+            return
+        add: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[session.get_bind().dialect.name](Refusal)
+        row = add.values(round=round, participant=participant, reason=reason, received=now())
+        session.execute(row.on_conflict_do_nothing())

@@ -1,0 +1,85 @@
+"""How often one address may do something.
+
+Enrolments are counted in the database, under a keyed hash of the address, so that several processes and a restart count
+together; other requests in memory, where a look costs nothing.
+"""
+
+import ipaddress
+import time
+from collections import OrderedDict
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import delete
+from sqlalchemy.dialects import postgresql, sqlite
+
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import Limit
+from eitr.server.domain.clock import now
+from eitr.server.domain.keys import Key
+from eitr.server.web.problems import Problem
+
+HOUR = 3600
+MINUTE = 60.0
+MOST_ADDRESSES = 100_000
+
+
+def network_of(address: str) -> str:
+    """Return what counts as one address: of IPv6 the first half, since one household has the other.
+
+    >>> network_of("2001:db8:1:2:3:4:5:6"), network_of("192.0.2.7"), network_of("?")
+    ('2001:db8:1:2::/64', '192.0.2.7', '?')
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address[:100]
+    if found.version == 6:
+        mapped = found.ipv4_mapped
+        return str(mapped) if mapped else str(ipaddress.ip_network((found, 64), strict=False))
+    return str(found)
+
+
+class Enrolments:
+    """At most so many from one address in an hour."""
+
+    def __init__(self, database: Database, key: Key, most: int) -> None:
+        self._database, self._key, self._most = database, key, most
+
+    def count(self, address: str) -> None:
+        """Count one; refuse it if there were too many in this hour."""
+        moment = now()
+        stretch = int(moment.timestamp()) // HOUR
+        hashed = self._key.hash("enrolment", network_of(address))
+        with self._database.writing() as session:
+            session.execute(delete(Limit).where(Limit.expires < moment))
+            # One statement: many may come at once, and be the first.
+            insert: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[session.get_bind().dialect.name]
+            expires = moment + timedelta(seconds=HOUR)
+            first = insert(Limit).values(key=hashed, stretch=stretch, count=1, expires=expires)
+            more = first.on_conflict_do_update(index_elements=["key", "stretch"], set_={"count": Limit.count + 1})
+            if session.scalars(more.returning(Limit.count)).one() > self._most:
+                wait = HOUR - int(moment.timestamp()) % HOUR
+                raise Problem(
+                    "too-many-requests",
+                    f"{self._most} enrolments an hour are enough; try again later.",
+                    headers={"Retry-After": str(wait)},
+                )
+
+
+class Requests:
+    """At most so many from one address in a minute, refilled evenly."""
+
+    def __init__(self, most: int) -> None:
+        self._most = float(most)
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def allowed(self, address: str) -> bool:
+        """Count one; say whether it may be answered."""
+        key, moment = network_of(address), time.monotonic()
+        left, since = self._left.pop(key, (self._most, moment))
+        left = min(self._most, left + (moment - since) * self._most / MINUTE)
+        self._left[key] = (left - 1 if left >= 1 else left, moment)
+        if len(self._left) > MOST_ADDRESSES:
+            self._left.popitem(last=False)
+        return left >= 1

@@ -1,0 +1,134 @@
+"""What happens without anybody asking: rounds open, close and are aggregated; what is old is deleted."""
+
+import logging
+import secrets
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from eitr.aggregation.interface import Round as Given
+from eitr.datasets.validation import ValidationSet
+from eitr.errors import InputError
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import State
+from eitr.server.domain.clock import now
+from eitr.server.domain.metrics import Metrics
+from eitr.server.domain.retention import Retention
+from eitr.server.domain.round_aggregation import Aggregation, NothingSentError
+from eitr.server.domain.rounds import Rounds
+from eitr.server.settings import ServerSettings
+
+MOST_FAILURES = 5
+"""A round at which workers fail so often is abandoned."""
+MOST_ATTEMPTS = 100
+"""... and one that workers begin so often and never end: it may take more memory than there is. Workers that others
+kill begin again, too, and that is no reason to give up."""
+CLEANING_SECONDS = 3600.0
+
+log = logging.getLogger("eitr.worker")
+
+
+class Worker:
+    """One of any number that share a database."""
+
+    def __init__(self, database: Database, settings: ServerSettings, scoring: ValidationSet, metrics: Metrics) -> None:
+        self._settings, self._metrics = settings, metrics
+        self._rounds = Rounds(database, settings)
+        self._rule = settings.make_rule()
+        self._aggregation = Aggregation(database, self._rule, scoring, settings.margin)
+        self._retention = Retention(database, settings)
+        self._name = f"{socket.gethostname()[:40]}-{secrets.token_hex(6)}"
+        self._stop = threading.Event()
+        self._cleaned = 0.0
+
+    def run(self) -> None:
+        """Work until `stop`; a failure is logged and tried again, never the end."""
+        warm = False
+        while not self._stop.is_set():
+            try:
+                worked = self.step()
+            except Exception:
+                log.exception("the worker failed; it goes on")
+                worked = False
+            if not worked and not warm:
+                self._warm_up()
+                warm = True
+            elif not worked:
+                self._stop.wait(self._settings.poll_seconds)
+
+    def stop(self) -> None:
+        """Let `run` return, after what it is at."""
+        self._stop.set()
+
+    def step(self) -> bool:
+        """Do what is due; say whether there was a round to aggregate."""
+        self._rounds.open_if_due()
+        self._rounds.close_if_due()
+        self._clean()
+        id = self._rounds.claim(self._name)
+        if id is None:
+            return False
+        self._aggregate(id)
+        return True
+
+    def _aggregate(self, id: int) -> None:
+        round = self._rounds.get(id)
+        if round is None:
+            return
+        if round.failures >= MOST_FAILURES or round.attempts > MOST_ATTEMPTS:
+            told = f"aggregation was begun {round.attempts - 1} times and failed {round.failures} times; see the log"
+            self._rounds.abandon(id, told, State.AGGREGATING)
+            return
+        try:
+            with self._keeping(id):
+                outcome = self._aggregation.run(id, self._name)
+        except NothingSentError:
+            self._rounds.abandon(id, "everybody who had sent an update has left", State.AGGREGATING)
+            return
+        except InputError as error:  # the same updates will not do better next time
+            self._rounds.abandon(id, f"the rule cannot aggregate these updates: {error}", State.AGGREGATING)
+            return
+        except Exception:
+            self._rounds.failed(id, self._name)
+            raise
+        if outcome is not None:
+            self._metrics.rounds.labels(outcome).inc()
+            log.info("round ended", extra={"round": id, "outcome": str(outcome)})
+
+    @contextmanager
+    def _keeping(self, id: int) -> Iterator[None]:
+        """Renew the lease while the aggregation runs."""
+        done = threading.Event()
+
+        def renew() -> None:
+            while not done.wait(self._settings.lease_seconds / 3):
+                try:
+                    if not self._rounds.renew(id, self._name):
+                        return
+                except Exception:
+                    log.exception("the lease could not be renewed")
+
+        thread = threading.Thread(target=renew, name="lease", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    def _clean(self) -> None:
+        moment = now().timestamp()
+        if moment - self._cleaned >= CLEANING_SECONDS:
+            self._cleaned = moment
+            self._retention.run()
+
+    def _warm_up(self) -> None:
+        """Compile the rule's kernels, or load them, before the first round needs them."""
+        few = np.zeros((4, 8), np.float32)
+        try:
+            self._rule.update(self._rule.init(), Given(few[0], few, ["a", "b", "c", "d"]))
+        except Exception:  # FLTrust wants trusted parameters, say: the first round says what is wrong
+            log.debug("the rule could not be tried beforehand", exc_info=True)

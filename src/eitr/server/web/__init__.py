@@ -1,0 +1,1 @@
+"""What all HTTP applications of the server share: middleware, problems, dependencies and the guarded HTTP protocol."""

@@ -1,0 +1,358 @@
+"""A real server behind a real socket, and people who mean it ill."""
+
+import base64
+import contextlib
+import hashlib
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from sqlalchemy import func, select
+
+from eitr.model.classifier import Classifier
+from eitr.model.update_encoding import PARAMETERS
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import Round, State
+from eitr.server.domain.keys import Key
+from eitr.server.domain.participants import Participants
+from eitr.server.domain.rounds import Rounds, ending, moved
+from eitr.server.settings import read_settings
+from eitr.server.web.problems import KINDS
+from tests.server.conftest import new_postgres_database
+from tests.server.process import Running
+
+UPLOAD_SECONDS = 2.0
+SECURITY = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+"""What every answer carries, besides a Content-Security-Policy."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who enrolled."""
+
+    id: str
+    secret: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.id}.{self.secret}"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer as it came over a socket."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def slug(self) -> str:
+        return str(json.loads(self.body)["type"]).removeprefix("/problems/")
+
+
+@dataclass(frozen=True)
+class Heard:
+    """Everything that came until the server closed the connection, or fell silent."""
+
+    data: bytes
+    closed: bool
+
+    @property
+    def answers(self) -> list[Answer]:
+        found, rest = [], self.data
+        while rest:
+            head, _, rest = rest.partition(b"\r\n\r\n")
+            lines = head.decode("latin-1").split("\r\n")
+            assert re.fullmatch(r"HTTP/1\.1 \d{3} .*", lines[0]), lines[0]
+            headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
+            status, length = int(lines[0].split()[1]), int(headers.get("content-length", "0"))
+            found.append(Answer(status, headers, rest[:length]))
+            rest = rest[length:]
+        return found
+
+    @property
+    def statuses(self) -> list[int]:
+        return [one.status for one in self.answers]
+
+
+class Door:
+    """A running server without a worker: rounds open and end when a test says so."""
+
+    def __init__(self, running: Running, database: Database, folder: Path) -> None:
+        self.running, self.database = running, database
+        self.rounds = Rounds(database, read_settings(folder=folder))
+        self.participants = Participants(database, Key.of(folder))
+        self.http = httpx.Client(base_url=running.address, timeout=30)
+        self.port = int(running.address.rpartition(":")[2])
+        self.private: set[str] = set()
+        """What no log may hold."""
+
+    def close(self) -> None:
+        self.http.close()
+        self.database.close()
+
+    def enrol(self, invitation: str | None = None) -> Person:
+        answer = self.http.post("/api/v1/participants", json={"invitation": invitation} if invitation else {})
+        assert answer.status_code == 201, answer.text
+        person = Person(**answer.json())
+        self.private |= {person.id, person.secret}
+        return person
+
+    def invite(self) -> str:
+        code = self.participants.invite("")
+        self.private.add(code)
+        return code
+
+    def open_round(self, **changes: Any) -> int:
+        """End what is under way, and open a round."""
+        with self.database.writing() as session:
+            for found in session.scalars(select(Round).where(Round.under_way.is_(True))):
+                found.state = State.ABANDONED
+                for name, value in ending().items():
+                    setattr(found, name, value)
+        id = self.rounds.open()
+        assert id is not None
+        if changes:
+            with self.database.writing() as session:
+                for name, value in changes.items():
+                    setattr(session.get_one(Round, id), name, value)
+        return id
+
+    def end_round(self, id: int, state: State) -> None:
+        with self.database.writing() as session:
+            assert moved(session, id, State.OPEN, state, **(ending() if state.final else {}))
+
+    def put(
+        self,
+        who: Person | None,
+        round: int | str,
+        data: bytes | Iterator[bytes],
+        kind: str | None = PARAMETERS,
+        *,
+        digest: str | None = None,
+        **headers: str,
+    ) -> httpx.Response:
+        """Send octets; with their digest unless another is given. An iterator is sent in chunks."""
+        made = digest_of(data) if digest is None and isinstance(data, bytes) else digest
+        sent = {**(who.headers if who else {}), **{name.replace("_", "-"): value for name, value in headers.items()}}
+        if made is not None:
+            sent["Content-Digest"] = made
+        if kind is not None:
+            sent["Content-Type"] = kind
+        return self.http.put(f"/api/v1/rounds/{round}/update", content=data, headers=sent)
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=30)
+
+    def say(self, *parts: bytes, seconds: float = 20.0, close: bool = False) -> Heard:
+        """Send octets over a connection of one's own; listen until it is closed."""
+        with self.connect() as connection:
+            with contextlib.suppress(ConnectionError):
+                for part in parts:
+                    connection.sendall(part)
+                if close:
+                    connection.shutdown(socket.SHUT_WR)
+            return listen(connection, seconds)
+
+    def count(self, table: Any, **where: Any) -> int:
+        with self.database.reading() as session:
+            query = select(func.count()).select_from(table)
+            for name, value in where.items():
+                query = query.where(getattr(table, name) == value)
+            return session.scalar(query) or 0
+
+    def rows(self, table: Any, **where: Any) -> list[Any]:
+        with self.database.reading() as session:
+            query = select(table)
+            for name, value in where.items():
+                query = query.where(getattr(table, name) == value)
+            return list(session.scalars(query))
+
+    @property
+    def megabytes(self) -> float:
+        """The memory that the server has in use."""
+        status = Path(f"/proc/{self.running.process.pid}/status").read_text()
+        found = re.search(r"VmRSS:\s+(\d+) kB", status)
+        assert found is not None
+        return int(found[1]) / 1024
+
+    def healthy(self) -> bool:
+        return self.http.get("/healthz").status_code == 200
+
+
+def digest_of(data: bytes) -> str:
+    return f"sha-256=:{base64.b64encode(hashlib.sha256(data).digest()).decode()}:"
+
+
+def listen(connection: socket.socket, seconds: float = 20.0) -> Heard:
+    """Read until the end of a connection, or until so long was silence."""
+    connection.settimeout(seconds)
+    data = b""
+    while True:
+        try:
+            more = connection.recv(65536)
+        except TimeoutError:
+            return Heard(data, closed=False)
+        except ConnectionError:
+            return Heard(data, closed=True)
+        if not more:
+            return Heard(data, closed=True)
+        data += more
+
+
+def request(method: str, path: str, *headers: str, body: bytes = b"") -> bytes:
+    """Write a request exactly so; the connection is to be closed after it."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close", *headers]
+    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
+
+
+def problem(answer: httpx.Response | Answer) -> str:
+    """Return the slug of a problem document, after checking its shape."""
+    status = answer.status_code if isinstance(answer, httpx.Response) else answer.status
+    content = answer.content if isinstance(answer, httpx.Response) else answer.body
+    assert answer.headers["content-type"] == "application/problem+json"
+    document = json.loads(content)
+    slug = document["type"].removeprefix("/problems/")
+    kind = KINDS[slug]
+    assert (document["type"], document["title"], document["status"]) == (f"/problems/{slug}", kind.title, status)
+    assert kind.status == status
+    assert set(document) <= {"type", "title", "status", "detail"}
+    return str(slug)
+
+
+def is_guarded(headers: Any) -> bool:
+    """Say whether an answer carries all headers of security."""
+    policy = headers.get("content-security-policy", "")
+    return "default-src 'none'" in policy and all(headers.get(name) == value for name, value in SECURITY.items())
+
+
+def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Make calls at the same moment, each in a thread of its own; return what they return."""
+    start = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], Any]) -> Any:
+        start.wait()
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls))
+
+
+def until(true: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait until something is true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.01)
+
+
+def base_vector() -> np.ndarray:
+    """The parameters of the first model."""
+    return Classifier.shipped().model.vector
+
+
+def sound(number: int = 0) -> bytes:
+    """An update that nothing is wrong with."""
+    return (base_vector() + np.float32(1e-4) * (number + 1)).astype("<f4").tobytes()
+
+
+@dataclass
+class Doors:
+    """Starts servers; stops them all, and looks at what they logged."""
+
+    folder: Path
+
+    @contextlib.contextmanager
+    def open(
+        self, name: str, *arguments: str, database: str = "", errors_expected: bool = False, **settings: object
+    ) -> Iterator[Door]:
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        given = {"upload_seconds": UPLOAD_SECONDS, **settings, **({"database": database} if database else {})}
+        with Running("serve", folder, "--no-worker", *arguments, **given) as running:
+            running.ready()
+            door = Door(running, Database(database or f"sqlite:///{folder / 'eitr.db'}"), folder)
+            try:
+                yield door
+            finally:
+                door.close()
+            status = running.stop()
+            log = logged(running.log)
+            assert told(log) == [], "the server logs who does what"
+            for word in door.private:
+                assert word not in log, "the server logs something private"
+            if not errors_expected:
+                assert [line for line in log.splitlines() if '"level": "error"' in line] == []
+                assert "Traceback" not in log
+            assert status == 0, f"the server ended with status {status}"
+
+
+def logged(log: str) -> str:
+    """Return what was logged: without the two lines for the person at the terminal."""
+    lines = log.splitlines()
+    assert lines[0].startswith("EITR runs at http://")
+    return "\n".join(line for line in lines if not line.startswith(("EITR runs at", "Set the operator's password")))
+
+
+def told(log: str) -> list[str]:
+    """Return addresses, ids and secrets in a log: it may hold none."""
+    private = re.compile(r"\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}|[0-9a-f]{32}|Bearer|[A-Za-z0-9_-]{43}")
+    return [found[0] for line in log.splitlines() if (found := private.search(line))]
+
+
+@pytest.fixture(scope="session")
+def doors(tmp_path_factory: pytest.TempPathFactory) -> Doors:
+    """Where servers are started."""
+    return Doors(tmp_path_factory.mktemp("doors"))
+
+
+@pytest.fixture(scope="session")
+def door(doors: Doors) -> Iterator[Door]:
+    """The server that most tests knock at; limits are high, an update may take two seconds."""
+    with doors.open("common") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def strict(doors: Doors) -> Iterator[Door]:
+    """A server for the invited only, that receives two updates at a time and logs all it can."""
+    with doors.open("strict", enrolment="invitation", uploads_at_once=2, upload_seconds=6, log_level="debug") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def postgres_door(doors: Doors, postgres: str) -> Iterator[Door]:
+    """A server on PostgreSQL."""
+    with doors.open("postgres", database=new_postgres_database(postgres)) as found:
+        yield found
+
+
+@pytest.fixture(params=["door", "postgres_door"])
+def any_door(request: pytest.FixtureRequest) -> Door:
+    """A server on each kind of database."""
+    found: Door = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def person(door: Door) -> Person:
+    """Somebody new."""
+    return door.enrol()

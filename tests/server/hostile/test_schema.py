@@ -1,0 +1,103 @@
+"""The API does what its OpenAPI document says, whatever is sent to it."""
+
+import contextlib
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    ignored_auth,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from eitr.model.update_encoding import WIDTHS
+from tests.server.hostile.conftest import Door, is_guarded
+
+ALWAYS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+]
+FEW = settings(
+    max_examples=25,
+    derandomize=True,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+MANY = settings(FEW, max_examples=200)
+
+
+@schemathesis.serializer(*WIDTHS)
+def octets(_context: Any, value: Any) -> bytes:
+    """Send octets as they are, and anything else as text."""
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+
+
+OPERATIONS = [
+    "POST /api/v1/participants",
+    "GET /api/v1/me/export",
+    "DELETE /api/v1/me",
+    "GET /api/v1/model",
+    "GET /api/v1/models/{version}/weights",
+    "GET /api/v1/models/{version}/vocabulary",
+    "GET /api/v1/models/{version}/model.safetensors",
+    "GET /api/v1/models/{version}/tfjs/model.json",
+    "GET /api/v1/models/{version}/tfjs/weights.bin",
+    "GET /api/v1/rounds/current",
+    "PUT /api/v1/rounds/{id}/update",
+]
+
+
+@pytest.fixture(scope="module")
+def api(door: Door) -> Any:
+    """The API as its document describes it; a round is open."""
+    door.open_round()
+    return schemathesis.openapi.from_url(f"{door.running.address}/api/v1/openapi.json")
+
+
+def test_every_operation_is_known_here(api: Any) -> None:
+    assert {found.ok().label for found in api.get_all_operations()} == set(OPERATIONS)
+
+
+def try_out(api: Any, door: Door, operation: str, how: settings, *, known: bool) -> None:
+    """Send requests of all kinds, well made and ill made, as somebody new or as nobody: answers are as promised."""
+    method, path = operation.split()
+    for mode in GenerationMode:
+
+        @how
+        @given(case=api[path][method].as_strategy(generation_mode=mode))
+        def check(case: Any) -> None:
+            checks = ALWAYS if known else [*ALWAYS, ignored_auth]
+            answer = case.call_and_validate(headers=door.enrol().headers if known else {}, checks=checks)
+            assert is_guarded({name: values[0] for name, values in answer.headers.items()})
+
+        with contextlib.suppress(Unsatisfiable):  # nothing can be made ill of a request without parts
+            check()
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_participant_gets_what_is_promised(api: Any, door: Door, operation: str) -> None:
+    try_out(api, door, operation, FEW, known=True)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_stranger_gets_what_is_promised(api: Any, door: Door, operation: str) -> None:
+    try_out(api, door, operation, FEW, known=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_participant_gets_what_is_promised_however_often_they_ask(api: Any, door: Door, operation: str) -> None:
+    try_out(api, door, operation, MANY, known=True)

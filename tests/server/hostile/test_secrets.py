@@ -1,0 +1,202 @@
+"""Nobody passes for somebody else: forged, stolen, stale and odd secrets."""
+
+import hmac
+import inspect
+import itertools
+import statistics
+import time
+
+import pytest
+
+from eitr.server.api import authentication
+from eitr.server.db.tables import Participant, Refusal, Update
+from eitr.server.domain import keys
+from eitr.server.domain.participants import Participants
+from tests.server.hostile.conftest import Door, Person, problem, sound, until
+
+REMEMBERED = authentication.REMEMBERED_SECONDS
+
+
+def export(door: Door, authorization: str | bytes) -> str:
+    """Ask for one's own data; return "ok" or the kind of problem."""
+    answer = door.http.get("/api/v1/me/export", headers=[("Authorization", authorization)])
+    if answer.status_code == 200:
+        return "ok"
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    return problem(answer)
+
+
+@pytest.fixture(scope="module")
+def victim(door: Door) -> Person:
+    """Somebody who was there a moment ago."""
+    person = door.enrol()
+    assert export(door, f"Bearer {person.id}.{person.secret}") == "ok"
+    return person
+
+
+FORGERIES = {
+    "another's secret": "Bearer {victim.id}.{mine.secret}",
+    "another's id": "Bearer {mine.id}.{victim.secret}",
+    "no secret": "Bearer {victim.id}.",
+    "no dot": "Bearer {victim.id}{victim.secret}",
+    "no id": "Bearer .{victim.secret}",
+    "id alone": "Bearer {victim.id}",
+    "nothing": "Bearer",
+    "a dot": "Bearer .",
+    "truncated": "Bearer {victim.id}.{short}",
+    "longer": "Bearer {victim.id}.{victim.secret}A",
+    "case of the secret": "Bearer {victim.id}.{swapped}",
+    "case of the id": "Bearer {upper}.{victim.secret}",
+    "id twice": "Bearer {victim.id}.{victim.id}.{victim.secret}",
+    "quoted": 'Bearer "{victim.id}.{victim.secret}"',
+    "list": "Bearer {victim.id}.{victim.secret},{mine.id}.{mine.secret}",
+    "padded": "Bearer {victim.id}.{victim.secret}=",
+    "basic": "Basic {victim.id}.{victim.secret}",
+    "no scheme": "{victim.id}.{victim.secret}",
+    "very long": "Bearer {victim.id}.{long}",
+    "short id": "Bearer a.{victim.secret}",
+    "id with dashes": "Bearer {dashes}.{victim.secret}",
+    "pattern": "Bearer %.{victim.secret}",
+    "pattern of the id's length": "Bearer {pattern}.{victim.secret}",
+    "sql in the id": "Bearer ' OR '1'='1.{victim.secret}",
+    "sql in the secret": "Bearer {victim.id}.' OR '1'='1",
+    "template": "Bearer {{{{7*7}}}}.{victim.secret}",
+    "null": "Bearer null.null",
+    "hash": "Bearer {victim.id}.{hash}",
+}
+
+
+@pytest.mark.parametrize("forged", FORGERIES.values(), ids=FORGERIES)
+def test_a_forged_secret_opens_nothing(door: Door, victim: Person, person: Person, forged: str) -> None:
+    authorization = forged.format(
+        victim=victim,
+        mine=person,
+        short=victim.secret[:-1],
+        swapped=victim.secret.swapcase(),
+        upper=victim.id.upper(),
+        long="A" * 8000,
+        dashes=f"{victim.id[:8]}-{victim.id[8:12]}-{victim.id[12:16]}-{victim.id[16:20]}-{victim.id[20:]}",
+        pattern="_" * 32,
+        hash=keys.secret_hash(victim.secret).hex(),
+    )
+    assert export(door, authorization) == "not-enrolled"
+
+
+@pytest.mark.parametrize("secret", ["ä", "\u0130", "４２", "\x80\xff"])
+def test_a_secret_of_strange_letters_opens_nothing(door: Door, victim: Person, secret: str) -> None:
+    assert export(door, f"Bearer {victim.id}.{secret}".encode()) == "not-enrolled"
+    assert export(door, f"Bearer {victim.id}.{victim.secret}{secret}".encode()) == "not-enrolled"
+
+
+def test_no_secret_at_all_opens_nothing_and_says_what_is_wanted(door: Door) -> None:
+    for method, path in (("GET", "/api/v1/me/export"), ("DELETE", "/api/v1/me"), ("PUT", "/api/v1/rounds/1/update")):
+        answer = door.http.request(method, path, headers={"Content-Digest": "x"})
+        assert problem(answer) == "not-enrolled"
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+def test_the_answer_does_not_tell_whether_a_participant_exists(door: Door, victim: Person) -> None:
+    answers = [
+        door.http.get("/api/v1/me/export", headers={"Authorization": f"Bearer {id}.{'A' * 43}"})
+        for id in (victim.id, "0" * 32)
+    ]
+    one, other = (({**answer.headers, "date": ""}, answer.status_code, answer.content) for answer in answers)
+    assert one == other
+
+
+def test_of_two_authorizations_the_second_does_not_help(door: Door, victim: Person, person: Person) -> None:
+    wrong = ("Authorization", f"Bearer {victim.id}.{person.secret}")
+    right = ("Authorization", person.headers["Authorization"])
+    answer = door.http.get("/api/v1/me/export", headers=[wrong, right])
+    assert answer.status_code == 401 or answer.json()["participant"] == person.id
+
+
+def test_an_update_with_a_forged_secret_is_neither_stored_nor_held_against_its_owner(
+    door: Door, victim: Person, person: Person
+) -> None:
+    round = door.open_round()
+    forged = Person(victim.id, person.secret)
+    assert problem(door.put(forged, round, sound())) == "not-enrolled"
+    assert problem(door.put(forged, round, b"rubbish")) == "not-enrolled"
+    assert door.count(Update, round=round) == door.count(Refusal, round=round) == 0
+
+
+def test_coming_back_with_the_same_invitation_ends_the_old_secret(door: Door) -> None:
+    code = door.invite()
+    before = door.enrol(code)
+    assert export(door, before.headers["Authorization"]) == "ok"  # remembered, for a moment
+    after = door.enrol(code)
+    assert after.id == before.id
+    assert after.secret != before.secret
+    until(lambda: export(door, before.headers["Authorization"]) == "not-enrolled", REMEMBERED + 3)
+    assert export(door, after.headers["Authorization"]) == "ok"
+    assert export(door, before.headers["Authorization"]) == "not-enrolled"
+
+
+def test_whoever_left_is_a_stranger_at_once(door: Door, person: Person) -> None:
+    round = door.open_round()
+    assert door.put(person, round, sound()).status_code == 202
+    assert door.http.delete("/api/v1/me", headers=person.headers).status_code == 204
+    assert export(door, person.headers["Authorization"]) == "not-enrolled"
+    assert problem(door.put(person, round, sound())) == "not-enrolled"
+    assert problem(door.http.delete("/api/v1/me", headers=person.headers)) == "not-enrolled"
+    assert door.count(Participant, id=person.id) == door.count(Update, participant=person.id) == 0
+
+
+def test_a_wrong_secret_does_not_become_right_by_asking_often(door: Door, victim: Person, person: Person) -> None:
+    wrong = f"Bearer {victim.id}.{person.secret}"
+    right = victim.headers["Authorization"]
+    assert [export(door, one) for one in [wrong, right] * 10] == ["not-enrolled", "ok"] * 10
+
+
+def test_only_a_hash_of_a_secret_is_kept(door: Door, person: Person) -> None:
+    [kept] = door.rows(Participant, id=person.id)
+    assert kept.secret_hash == keys.secret_hash(person.secret)
+    assert person.secret.encode() not in kept.secret_hash
+
+
+def test_secrets_are_compared_in_constant_time_wherever_they_are(
+    door: Door, person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every comparison goes through `hmac.compare_digest`, of hashes of one length, also for nobody's id."""
+    compared: list[tuple[int, int]] = []
+
+    def spied(one: bytes, other: bytes) -> bool:
+        compared.append((len(one), len(other)))
+        return one == other
+
+    monkeypatch.setattr(hmac, "compare_digest", spied)
+    participants: Participants = door.participants
+    assert participants.known(person.id, person.secret)
+    assert not participants.known(person.id, "wrong")
+    assert not participants.known("0" * 32, person.secret)
+    assert not participants.known("0" * 32, "")
+    known = authentication.Known()
+    known.add(person.id, person.secret)
+    assert known.has(person.id, person.secret)
+    assert not known.has(person.id, "wrong")
+    assert compared == [(32, 32)] * 6
+    for source in (inspect.getsource(authentication), inspect.getsource(Participants.known)):
+        assert "secret ==" not in source
+        assert "== secret" not in source
+        assert "secret_hash ==" not in source
+
+
+@pytest.mark.long
+def test_the_time_of_an_answer_does_not_tell_how_much_of_a_secret_is_right(door: Door, person: Person) -> None:
+    """Nor whether there is such a participant: medians of many interleaved measurements differ by less than noise."""
+    right = person.secret
+    other = "A" if right[-1] != "A" else "B"
+    guesses = {
+        "nearly right": f"{person.id}.{right[:-1]}{other}",
+        "all wrong": f"{person.id}.{''.join('A' if one != 'A' else 'B' for one in right)}",
+        "nobody": f"{'0' * 32}.{right}",
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in guesses}
+    for _, (name, guess) in itertools.product(range(1500), guesses.items()):
+        start = time.perf_counter()
+        answer = door.http.get("/api/v1/me/export", headers={"Authorization": f"Bearer {guess}"})
+        seconds[name].append(time.perf_counter() - start)
+        assert answer.status_code == 401
+    medians = {name: statistics.median(times) for name, times in seconds.items()}
+    assert max(medians.values()) < 1.15 * min(medians.values()), medians
