@@ -11,12 +11,11 @@ from playwright.sync_api import Page
 
 from .browser import Extension, unpacked, until
 from .federation import Federation
+from .pages import FOOTBALL
 from .site import Site
 
 SAMPLE = Path(__file__).resolve().parents[2] / "src" / "eitr" / "assets" / "sample.html"
 TRACKERS = ("www.google-analytics.com", "connect.facebook.net", "static.criteo.net", "cdn.jsdelivr.net")
-FOOTBALL = """<!doctype html><title>Football</title><p>The match ended two to one after a goal in the last minute. The
-team played well, the coach praised the goalkeeper, and the fans sang in the stadium.</p>"""
 UNSURE = (
     "<!doctype html><title>Notes</title><p>The church of the hospital was painted before the election of the team.</p>"
 )

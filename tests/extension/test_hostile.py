@@ -64,7 +64,7 @@ def badge_of(extension: Extension, site: Site, html: str, *, host: str = "hostil
 def badge_of_large_page(extension: Extension, site: Site, html: str) -> str:
     """Show a page and return what the badge says; fail if the content script kept it busy for long.
 
-    Long is a tenth of the time that reading the whole page takes, in the same browser in the same minute. Of the
+    Long is a third of the time that reading the whole page takes, in the same browser in the same minute. Of the
     content script's pieces the processor time counts, not what the machine does besides.
     """
     page = extension.context.new_page()
@@ -77,7 +77,7 @@ def badge_of_large_page(extension: Extension, site: Site, html: str) -> str:
     _, whole = page.evaluate(READ_EVERYTHING)
     page.close()
     print(f"\nthe content script's longest piece: {longest:.1f} ms; reading the whole page: {whole:.1f} ms")
-    assert 10 * longest < whole
+    assert 3 * longest < whole
     return badge
 
 
@@ -169,6 +169,8 @@ NAMED = (
     *("eitr", "browser", "chrome", "performance", "requestIdleCallback", "setTimeout", "Map", "Set", "Element"),
     *("Document", "MutationObserver", "top", "self", "globalThis", "location"),
 )
+HIDING = ("browser", "chrome")
+"""Beside a frame of the first name Chromium 150 gives no content script its interface, 156 beside one of the second."""
 
 
 def all_and_each(names):
@@ -190,16 +192,16 @@ def test_an_element_with_a_name_that_the_extension_uses_changes_nothing(extensio
     assert badge_of(extension, site, document(elements + HEALTH)) == "H"
 
 
-@all_and_each(tuple(name for name in NAMED if name != "browser"))
+@all_and_each(tuple(name for name in NAMED if name not in HIDING))
 def test_nor_does_a_frame(extension, site, names):
     frames = "".join(f'<iframe name="{name}" src="about:blank"></iframe>' for name in names)
     assert badge_of(extension, site, document(frames + HEALTH)) == "H"
 
 
-def test_a_frame_named_browser_gets_no_badge_rather_than_a_wrong_one(extension, site):
-    """Chromium 150 gives no content script its interface beside a frame of this name: there is nobody to report."""
+@pytest.mark.parametrize("name", HIDING)
+def test_a_frame_that_hides_our_interface_gets_no_badge_rather_than_a_wrong_one(extension, site, name):
     page = extension.context.new_page()
-    page.goto(site.put("browser.test", "/", document(f'<iframe name="browser" src="about:blank"></iframe>{HEALTH}')))
+    page.goto(site.put("hiding.test", "/", document(f'<iframe name="{name}" src="about:blank"></iframe>{HEALTH}')))
     assert worker_lives(extension, site)
     assert extension.badge(page) in ("", "H")
     page.close()
