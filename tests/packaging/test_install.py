@@ -152,7 +152,7 @@ def test_the_server_extra_serves_the_extension_and_runs_the_demonstration(
     assert_lab_lists(made)
     assert_asks_for("lab", made, "lab", "run", "weights")
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    with Running("serve", tmp_path / "server", python=made.python) as server:
+    with Running("serve", tmp_path / "server", "--no-worker", python=made.python) as server:
         server.ready()
         assert httpx.get(f"{server.address}/healthz").status_code == 200
         page = httpx.get(f"{server.address}/extension").text
