@@ -139,7 +139,8 @@ def test_the_package_alone_classifies_and_says_what_the_rest_needs(release: Path
     assert_core_works(made)
     for command in ("serve", "worker", "demo", "settings", "operator", "invite"):
         assert_asks_for("server", made, command)
-    assert_asks_for("lab", made, "lab", "list")
+    assert_lab_lists(made)
+    assert_asks_for("lab", made, "lab", "run", "weights")
 
 
 @pytest.mark.long
@@ -148,9 +149,10 @@ def test_the_server_extra_serves_the_extension_and_runs_the_demonstration(
 ) -> None:
     made = installed(release, tmp_path / "environment", "server")
     assert_core_works(made)
-    assert_asks_for("lab", made, "lab", "list")
+    assert_lab_lists(made)
+    assert_asks_for("lab", made, "lab", "run", "weights")
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    with Running("serve", tmp_path / "server", python=made.python) as server:
+    with Running("serve", tmp_path / "server", "--no-worker", python=made.python) as server:
         server.ready()
         assert httpx.get(f"{server.address}/healthz").status_code == 200
         page = httpx.get(f"{server.address}/extension").text

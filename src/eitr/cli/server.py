@@ -19,6 +19,7 @@ Database = Annotated[str | None, typer.Option(help="postgresql+psycopg://user@ho
 Folder = Annotated[Path | None, typer.Option(help="Where the server keeps its key and its SQLite database.")]
 
 
+@needs_extra("server")
 def serve(
     host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="The port to listen on; 0 for any.", min=0, max=65535)] = None,
@@ -38,6 +39,7 @@ def serve(
     run(_settings(host=host, port=port, folder=folder, database=database, worker=False if no_worker else None), tell)
 
 
+@needs_extra("server")
 def worker(folder: Folder = None, database: Database = None) -> None:
     """Run rounds for servers that were started with --no-worker.
 
@@ -48,6 +50,7 @@ def worker(folder: Folder = None, database: Database = None) -> None:
     work(_settings(folder=folder, database=database), tell)
 
 
+@needs_extra("server")
 def demo(
     folder: Annotated[Path | None, typer.Option(help="Where to keep the database; without: nowhere.")] = None,
     port: Annotated[int, typer.Option(help="The port of the dashboard; 0 for any.", min=0, max=65535)] = 0,
@@ -68,6 +71,7 @@ def demo(
         run(Path(temporary), port=port, rounds=rounds, tell=tell)
 
 
+@needs_extra("server")
 def settings(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False) -> None:
     """List what can be set, what it is now, and what it means.
 
@@ -95,6 +99,7 @@ def settings(as_json: Annotated[bool, typer.Option("--json", help="Print JSON fo
     Console().print(table)
 
 
+@needs_extra("server")
 def operator(folder: Folder = None, database: Database = None) -> None:
     """Make a one-time code that sets an operator's password: for a second operator, or a forgotten one.
 
@@ -109,6 +114,7 @@ def operator(folder: Folder = None, database: Database = None) -> None:
     print(f"{where}/setup?code={code}")
 
 
+@needs_extra("server")
 def invite(
     count: Annotated[int, typer.Argument(help="How many codes to make.", min=1, max=100_000)] = 1,
     note: Annotated[str, typer.Option(help="For whom they are; only the operator sees it.")] = "",
@@ -132,6 +138,7 @@ def invite(
         print(participants.invite(note))
 
 
+@needs_extra("server")
 def backup(
     target: Annotated[Path, typer.Argument(help="The file to write; it must not be there yet.")],
     folder: Folder = None,
@@ -148,6 +155,7 @@ def backup(
     tell(f"{rows} rows in {target}. It holds the server's key: keep it as safe as the server.")
 
 
+@needs_extra("server")
 def restore(
     source: Annotated[Path, typer.Argument(help="A file that `eitr backup` wrote.")],
     folder: Folder = None,
@@ -179,4 +187,4 @@ def _settings(**given: Any) -> Any:
     return read_settings(Path(named) if named else None, **given)
 
 
-COMMANDS = tuple(map(needs_extra("server"), (serve, worker, demo, settings, operator, invite, backup, restore)))
+COMMANDS = (serve, worker, demo, settings, operator, invite, backup, restore)

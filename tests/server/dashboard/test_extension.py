@@ -2,6 +2,7 @@
 
 import hashlib
 
+from eitr.server.dashboard.routes.extension import packaged
 from tests.server.dashboard.served import offer_packages
 from tests.server.dashboard.test_pages import assert_well_made
 
@@ -37,3 +38,18 @@ def test_no_other_file_can_be_reached(make_site, tmp_path):
         answer = stranger.get(f"/extension/{name}")
         assert answer.status_code == 404, name
         assert b"secret" not in answer.content
+
+
+def test_packages_inside_an_installed_package_come_before_those_of_a_checkout(tmp_path):
+    package = tmp_path / "src" / "eitr"
+    assert packaged(package) == tmp_path / "dist"
+    (package / "assets" / "extension").mkdir(parents=True)
+    assert packaged(package) == package / "assets" / "extension"
+
+
+def test_without_a_setting_the_packages_of_the_package_are_offered(make_site, tmp_path, monkeypatch):
+    offer_packages(tmp_path)
+    monkeypatch.setattr("eitr.server.dashboard.routes.extension.packaged", lambda: tmp_path)
+    stranger = make_site(empty=True).browser()
+    assert hashlib.sha256((tmp_path / "eitr-firefox.zip").read_bytes()).hexdigest() in stranger.get("/extension").text
+    assert stranger.get("/extension/eitr-chrome.zip").content == (tmp_path / "eitr-chrome.zip").read_bytes()
