@@ -14,12 +14,12 @@ from eitr.cli.commands import app
 
 pytest.importorskip("pydantic_settings", reason="the settings are those of the server; install eitr[server]")
 
-from eitr.server.problems import KINDS
+from eitr.server.web.problems import KINDS
 from eitr.server.settings import described, variable
 
 ROOT = Path(__file__).resolve().parent.parent
-GENERATED = ("extension/dist", "dist/", "results/", "bench-out/")
-"""Paths that documents may name although no checkout holds them: commands make them."""
+GENERATED = ("extension/dist", "deploy/.env")
+"""Paths that documents may name although no checkout holds them: commands in the documents write them."""
 PATH = re.compile(r"(?<![\w./-])(?:src|tests|docs|extension|scripts|benchmarks|deploy)/[\w./*-]*")
 OTHER_VARIABLES = {"EITR_SETTINGS", "EITR_DATA", "EITR_THREADS"}
 """Variables that are not settings of the server."""

@@ -1,4 +1,4 @@
-"""A participant in Python: speaks the same protocol as the browser extension (`docs/protocol.md`).
+"""A participant in Python: speaks the same protocol as the browser extension (`docs/http-protocol.md`).
 
     with Participant("http://127.0.0.1:8000") as me:
         me.enrol()
