@@ -14,8 +14,8 @@ from eitr.cli.commands import app
 
 pytest.importorskip("pydantic_settings", reason="the settings are those of the server; install eitr[server]")
 
-from eitr.server.web.problems import KINDS
 from eitr.server.settings import described, variable
+from eitr.server.web.problems import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = ("extension/dist", "deploy/.env")
