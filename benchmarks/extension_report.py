@@ -11,7 +11,7 @@ from benchmarks.markdown import significant, table
 
 SCRIPT_MEDIAN_MS, SCRIPT_LONGEST_MS = 5.0, 50.0
 CLASSIFYING_MS = 1.0
-BUNDLE_OCTETS = 60_000
+BUNDLE_BYTES = 60_000
 MEMORY_MB = 25.0
 TRAINING_TASK_MS = 50.0
 
@@ -20,23 +20,24 @@ INTRODUCTION = """# What the extension costs
 Written by `make bench-extension` (`benchmarks/extension.py`), which measures the package as it is built, in Chromium.
 """
 EXPLANATION = """
-- **Content script**: all pieces of `content.js` on a page, from its evaluation to 2.5 s after its first report, out of
-  Chromium's trace; layout that the browser did while a piece ran is in it. A page's number is the median of its visits,
-  each in a new tab and mostly a new process, so compiling is in it too. *Longest piece*: what blocks a page at a time.
+- **Content script**: all tasks of `content.js` on a page, from its evaluation to 2.5 s after its first report, from
+  Chromium's trace. Layout that the browser does during a task is included. A page's number is the median of its visits,
+  each in a new tab and mostly a new process, so compilation is included. *Longest task*: how long a page is blocked.
 - **Classification**: the core of the package, run in the extension's own worker on the texts that the content script
-  reported; median of 15 runs a page. *Tokens to probabilities* is TF-IDF and network; *text to probabilities* also
-  splits the text into tokens. Badge and store come on top; finding the words that led to the verdict is given apart.
+  reported; median of 15 runs per page. *Tokens to probabilities* is TF-IDF and network; *text to probabilities* also
+  splits the text into tokens. Badge and storage are not included; finding the words that led to the prediction
+  ("explaining") is given separately.
 - **Package**: every script, gzipped one by one; the model, the vocabulary and the table of trackers are data.
-- **Memory**: the process in which the extension runs, against an extension with the same manifest and pages but empty
-  scripts, both after ten real pages; proportional set size, mean of two browsers each, started in turns.
-- **Training**: tasks of the worker's thread in a round of {epochs} epochs on {pages} pages, from the trace; downloading
-  the model and sending the update are in it.
-- *Processor time* is what a thread had of a core. *Wall* has the waiting for one in it, and here others use the cores.
+- **Memory**: the extension's process, compared with an extension that has the same manifest and pages but empty
+  scripts, both after ten real pages; proportional set size, mean of two browsers each, started alternately.
+- **Training**: tasks of the worker's thread in a round of {epochs} epochs on {pages} pages, from the trace, with the
+  download of the model and the upload of the update.
+- *Processor time* is the time a thread ran on a core. *Wall* time includes waiting for a core.
 """
 
 
 def write_report(found: dict[str, Any], path: Path) -> list[str]:
-    """Write the page; return the names of the aims that were missed."""
+    """Write the page; return the names of the limits that were exceeded."""
     rows = _rows(found)
     missed = [name for name, value, aim, _ in rows if value > aim]
     lines = [
@@ -47,7 +48,7 @@ def write_report(found: dict[str, Any], path: Path) -> list[str]:
         INTRODUCTION,
         f"{machine_line(found['machine'])}; Chromium {found['chromium']}.",
         "",
-        table(["what", "measured", "at most", "kept", "beside it"], lines),
+        table(["what", "measured", "at most", "within", "details"], lines),
         "",
         _verdict(missed, found["machine"]),
         EXPLANATION.format(epochs=EPOCHS, pages=PAGES).rstrip(),
@@ -58,7 +59,7 @@ def write_report(found: dict[str, Any], path: Path) -> list[str]:
         "",
         "## The scripts",
         "",
-        table(["file", "octets, gzipped"], [[name, f"{size:,}"] for name, size in found["bundle"].items()]),
+        table(["file", "bytes, gzipped"], [[name, f"{size:,}"] for name, size in found["bundle"].items()]),
         "",
     ]
     path.write_text("\n".join(parts), "utf-8")
@@ -66,12 +67,12 @@ def write_report(found: dict[str, Any], path: Path) -> list[str]:
 
 
 def _verdict(missed: list[str], machine: dict[str, Any]) -> str:
-    """Say what fell short, and how far wall times can be trusted."""
-    short = f"Fell short: {'; '.join(missed)}." if missed else "Nothing fell short, in processor time."
+    """Say what exceeds its limit, and how far wall times can be trusted."""
+    short = f"Above the limit: {'; '.join(missed)}." if missed else "All are within their limits, in processor time."
     load, cores = machine["load_average"] or 0.0, machine["cores"]
     if load <= cores:
         return short
-    return f"{short} {load:g} processes wanted {cores} cores: wall times say more about them than about the extension."
+    return f"{short} The load was {load:g} on {cores} cores, so wall times include waiting for others."
 
 
 def _rows(found: dict[str, Any]) -> list[tuple[str, float, float, str]]:
@@ -95,13 +96,13 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, float, float, str]]:
             f"largest page {max(one['total'] for one in real):.1f}",
         ),
         (
-            "content script, median made page, ms",
+            "content script, median generated page, ms",
             statistics.median(one["total"] for one in made),
             SCRIPT_MEDIAN_MS,
             f"wall {statistics.median(one['total_wall'] for one in made):.1f}",
         ),
         (
-            "content script, longest piece, ms",
+            "content script, longest task, ms",
             max(one["longest"] for one in visits),
             SCRIPT_LONGEST_MS,
             f"wall {max(one['longest_wall'] for one in visits):.1f}; of {len(visits)} visits",
@@ -115,9 +116,9 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, float, float, str]]:
             f"the very first {found['classification']['cold']:.1f}",
         ),
         (
-            "all scripts gzipped, octets",
+            "all scripts gzipped, bytes",
             float(sum(found["bundle"].values())),
-            float(BUNDLE_OCTETS),
+            float(BUNDLE_BYTES),
             f"{len(found['bundle'])} files",
         ),
         (
@@ -159,4 +160,4 @@ def _slowest(visits: list[dict[str, Any]], count: int = 8) -> str:
         ]
         for one in largest
     ]
-    return table(["page", "longest ms", "wall", "all pieces ms", "pieces", "characters"], rows)
+    return table(["page", "longest ms", "wall", "all tasks ms", "tasks", "characters"], rows)

@@ -20,7 +20,7 @@ export function writeData(folder) {
   writeFileSync(join(folder, "LICENSE"), readFileSync(join(ROOT, "LICENSE")));
 }
 
-/** The layers and the flat vector of a safetensors file, whose data part it is (docs/protocol.md, section 10). */
+/** The layers and the flat vector of a safetensors file (docs/page-to-prediction.md, section 10). */
 function flatModel(file) {
   const start = 8 + Number(file.readBigUInt64LE(0));
   const { __metadata__: described, ...tensors } = JSON.parse(file.subarray(8, start).toString("utf8"));

@@ -1,10 +1,11 @@
-"""A participant in Python: speaks the same protocol as the browser extension (`docs/protocol.md`).
+"""A participant in Python: speaks the same protocol as the browser extension (`docs/http-protocol.md`).
 
     with Participant("http://127.0.0.1:8000") as me:
         me.enrol()
         me.take_part(pages, labels)      # waits for a round, trains, sends one vector
 
-Pages and labels stay here: only parameters travel. Needs `pip install 'eitr[server]'`, which brings httpx.
+Pages and labels are not sent, only parameters. From these the server can tell which words the pages contain: see
+`docs/privacy.md`. Needs `pip install 'eitr[server]'`, which brings httpx.
 """
 
 import base64
@@ -85,7 +86,11 @@ class Participant:
         self.id, self.secret = _text(told, "id"), _text(told, "secret")
 
     def model(self, version: int | None = None) -> Classifier:
-        """Return a version of the model with its vocabulary, checked by their hashes; the current one by default."""
+        """Return a version of the model with its vocabulary, the current one by default.
+
+        The files of the current version are checked by their hashes. Of older versions there is no manifest, so only
+        their size and numbers are checked.
+        """
         manifest = self._json(self._ask("GET", "/api/v1/model"))
         current = _whole(manifest, "version")
         wanted = current if version is None else version

@@ -1,5 +1,6 @@
 """The documents of the lab say what there is, and their examples run."""
 
+import doctest
 import inspect
 import re
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
 
+from eitr.aggregation.interface import Rule
 from eitr.attacks.interface import Attack, Scene
 from eitr.attacks.registry import ATTACKS
 from eitr.datasets import SOURCES, load
@@ -45,6 +47,15 @@ def test_the_three_lines_for_a_notebook_run(tmp_path, monkeypatch):
     assert (tmp_path / "results" / "lab.json").is_file()
 
 
+def test_the_example_of_a_rule_is_one():
+    names = {"__name__": "example"}
+    exec(python_in(CONTRIBUTING, "Add a rule"), names)
+    made = names["ClippedMean"]
+    assert isinstance(made(), Rule)
+    example = doctest.DocTestParser().get_doctest(made.__doc__, names, "ClippedMean", None, None)
+    assert doctest.DocTestRunner().run(example) == (0, 4)
+
+
 def test_the_example_of_an_attack_is_one():
     import torch
 
@@ -72,13 +83,7 @@ def test_the_section_about_attacks_names_everything_an_attack_can_override():
 
 def test_the_example_of_a_data_set_is_one(tmp_path):
     names = {}
-    exec(
-        "from collections.abc import Iterator\nfrom pathlib import Path\n"
-        "from eitr.datasets.interface import Labelled, Source\nfrom eitr.datasets.location import found\n"
-        "from eitr.io.json_lines import read_rows\nfrom eitr.pages.page import Page\n"
-        "from eitr.taxonomy import index_of\n" + python_in(CONTRIBUTING, "Add a data set"),
-        names,
-    )
+    exec(python_in(CONTRIBUTING, "Add a data set"), names)
     (tmp_path / "my_pages.jsonl.gz").write_text('{"title": "fever", "label": "religion"}\n')
     (page,) = names["SOURCE"].pages(tmp_path)
     assert (page.page.title, page.label, page.test) == ("fever", 2, None)
@@ -88,19 +93,13 @@ def test_the_example_of_an_experiment_is_one():
     from tests.lab.experiments.generated_results import generated_results
 
     names = {}
-    exec(
-        "from collections.abc import Sequence\nfrom eitr.lab.plotting import styled\n"
-        "from eitr.lab.experiments.interface import Experiment, Table, ClaimVerdict\n"
-        "from eitr.lab.experiments.seed_statistics import final\n"
-        "from eitr.lab.experiments.scenario import FLIP, federations\nfrom eitr.lab.runs.profile import Profile\n"
-        "from eitr.lab.results.store import Results\nfrom eitr.lab.runs.federated import Run\n"
-        + python_in(CONTRIBUTING, "Add an experiment"),
-        names,
-    )
+    exec(python_in(CONTRIBUTING, "Add an experiment"), names)
     made = names["TwoRules"]()
     results = generated_results(made, PROFILES["quick"])
     assert [row[0] for row in made.table(results).rows] == ["reputation", "fedavg"]
     assert made.verdicts(results)[0].holds
+    (axes,) = made.figure(results).axes
+    assert [line.get_label() for line in axes.get_lines()] == ["Reputation", "FedAvg"]
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)

@@ -1,4 +1,4 @@
-/** From a page to its four strings (docs/protocol.md, section 1). */
+/** From a page to its four strings (docs/page-to-prediction.md, section 1). */
 
 import type { Page } from "../core/page";
 import { attribute, elements, root } from "./dom";

@@ -1,4 +1,4 @@
-/** The small form of an update: the difference to the base, in half precision (docs/protocol.md, section 15). */
+/** The small form of an update: the difference to the base, in half precision (docs/http-protocol.md, section 5). */
 
 import { BadInput } from "./bad_input";
 

@@ -1,5 +1,6 @@
 /**
- * The natural logarithm of a whole number of at least 1, to the same bit everywhere (docs/protocol.md, section 5):
+ * The natural logarithm of a whole number of at least 1, to the bit the same everywhere
+ * (docs/page-to-prediction.md, section 5):
  * those of mathematical libraries differ in the last bit.
  */
 export function ln(number: number): number {

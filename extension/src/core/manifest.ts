@@ -1,4 +1,4 @@
-/** What a server says of its model and round (docs/protocol.md, sections 13 and 14); unknown members are ignored. */
+/** What a server says of its model and round (docs/http-protocol.md, sections 3 and 4); unknown members are ignored. */
 
 import { BadInput } from "./bad_input";
 import type { JsonObject } from "./json";

@@ -1,4 +1,4 @@
-/** The network as one flat vector, and its forward pass on sparse pages (docs/protocol.md, section 7). */
+/** The network as one flat vector, and its forward pass on sparse pages (docs/page-to-prediction.md, section 7). */
 
 import { BadInput } from "./bad_input";
 import type { SparseVector } from "./vector";

@@ -1,4 +1,4 @@
-/** What is left of a web page once its markup is gone: four strings (docs/protocol.md, section 2). */
+/** What is left of a web page once its markup is gone: four strings (docs/page-to-prediction.md, section 2). */
 
 import { BadInput } from "./bad_input";
 

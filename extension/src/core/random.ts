@@ -1,4 +1,4 @@
-/** Random numbers that all clients compute alike, bit for bit (docs/protocol.md, section 8); not for secrets. */
+/** Random numbers, the same bits for all clients (docs/page-to-prediction.md, section 8); not for secrets. */
 
 /** What words are drawn for: the first number of a path. */
 export const SHUFFLE = 2;

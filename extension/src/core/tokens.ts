@@ -1,4 +1,4 @@
-/** From text to words, exactly as docs/protocol.md, section 3, says: `tests/golden/tokens.json` holds cases. */
+/** From text to words, as docs/page-to-prediction.md, section 3, specifies; cases in `tests/golden/tokens.json`. */
 
 import stopWordList from "../../../src/eitr/assets/stopwords.txt";
 

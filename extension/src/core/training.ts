@@ -1,5 +1,6 @@
 /**
- * Local training: stochastic gradient descent with momentum and dropout on sparse pages (docs/protocol.md, section 9).
+ * Local training: stochastic gradient descent with momentum and dropout on sparse pages
+ * (docs/page-to-prediction.md, section 9).
  *
  * It is a generator that stops for breath every millisecond or few, so that whoever runs it can let the browser do
  * something else, or give up. A step goes page by page: forward, back, and the page's share of the gradient straight

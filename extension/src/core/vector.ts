@@ -1,4 +1,4 @@
-/** From a page's words to the numbers a model reads (docs/protocol.md, section 5). */
+/** From a page's words to the numbers a model reads (docs/page-to-prediction.md, section 5). */
 
 import { ln } from "./logarithm";
 import type { Vocabulary } from "./vocabulary";

@@ -1,4 +1,4 @@
-/** The words a model knows and what each weighs (docs/protocol.md, section 4). */
+/** The words a model knows and what each weighs (docs/page-to-prediction.md, section 4). */
 
 import { BadInput } from "./bad_input";
 import type { JsonObject } from "./json";

@@ -1,6 +1,6 @@
 """Local training: stochastic gradient descent with momentum and dropout, on sparse rows, the same everywhere.
 
-`docs/protocol.md` fixes the order of operations, so that a browser that trains on the same rows with
+`docs/page-to-prediction.md` fixes the order of operations, so that a browser that trains on the same rows with
 the same seed sends the same vector up to rounding.
 """
 

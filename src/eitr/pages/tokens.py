@@ -1,6 +1,6 @@
 """From text to words, so exactly that a twin in another language gives the same list.
 
-`docs/protocol.md` specifies every step; `tests/golden/tokens.json` holds cases for all implementations.
+`docs/page-to-prediction.md` specifies every step; `tests/golden/tokens.json` holds cases for all implementations.
 """
 
 import re

@@ -1,4 +1,4 @@
-/** Requests to the server (docs/protocol.md, sections 11 to 16). It may be down, slow, or not what it says it is. */
+/** Requests to the server (docs/http-protocol.md, sections 1 to 6). It may be down, slow, or not what it says it is. */
 
 import { parseJson } from "../../core/json";
 

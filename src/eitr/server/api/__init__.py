@@ -1,4 +1,4 @@
-"""Version 1 of the protocol between participants and server: `docs/protocol.md` describes it."""
+"""Version 1 of the protocol between participants and server: `docs/http-protocol.md` describes it."""
 
 from fastapi import APIRouter
 

@@ -1,4 +1,4 @@
-"""Two problems that only people meet; `docs/protocol.md`, which is for programs, does not list them."""
+"""Two problems that only people meet; `docs/http-protocol.md`, which is for programs, does not list them."""
 
 from eitr.server.web.problems import Kind, Problem
 

@@ -10,7 +10,7 @@ MEDIA_TYPE = "application/problem+json"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of problem, as `docs/protocol.md` lists it."""
+    """A kind of problem, as `docs/http-protocol.md` lists it."""
 
     slug: str
     status: int

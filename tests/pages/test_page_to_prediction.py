@@ -1,4 +1,4 @@
-"""The protocol's document says what the code does."""
+"""docs/page-to-prediction.md says what the code does."""
 
 import re
 from pathlib import Path
@@ -10,11 +10,11 @@ from eitr.pages.tokens import MAX_LENGTH, MAX_MARKS, MIN_LENGTH
 from eitr.pages.vocabulary import FORMAT, MAX_FILE_BYTES, MAX_IDF, MAX_WORDS, VERSION
 from eitr.taxonomy import TOPICS
 
-PROTOCOL = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text("utf-8")
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "page-to-prediction.md").read_text("utf-8")
 
 
 def test_the_class_table_is_the_taxonomy() -> None:
-    rows = re.findall(r"^\| (\d) \| `([\w-]+)` \| (\w+) \|$", PROTOCOL, re.MULTILINE)
+    rows = re.findall(r"^\| (\d) \| `([\w-]+)` \| (\w+) \|$", DOCUMENT, re.MULTILINE)
     assert rows == [(str(i), topic.name, topic.letter or "none") for i, topic in enumerate(TOPICS)]
 
 
@@ -31,11 +31,11 @@ def test_the_constants_are_those_of_the_code() -> None:
         f"first {MAX_BYTES // 2**20} MiB of a document",
         f"deeper than {MAX_DEPTH}",
     ):
-        assert sentence in PROTOCOL
+        assert sentence in DOCUMENT
 
 
 def test_the_invisible_characters_are_those_of_the_code() -> None:
-    listed = re.search(r"Delete every (.*?): soft", PROTOCOL, re.DOTALL)
+    listed = re.search(r"Delete every (.*?): soft", DOCUMENT, re.DOTALL)
     assert listed
     named = set()
     for first, last in re.findall(r"U\+([0-9A-F]+)(?:–U\+([0-9A-F]+))?", listed[1]):
