@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import numpy as np
 import pyarrow.parquet as parquet
@@ -39,9 +40,9 @@ def files_of(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_folder_has_a_file_a_run_its_description_its_times_and_a_table(finished):
+def test_a_folder_has_a_file_per_run_its_metadata_and_its_timings(finished):
     runs = [f"runs/{one.key}.npz" for one in experiment("weights").runs(finished.profile)]
-    assert files_of(finished.folder) == sorted([*runs, "lab.json", "rounds.parquet", "timings.json"])
+    assert files_of(finished.folder) == sorted([*runs, "lab.json", "timings.json"])
     said = json.loads((finished.folder / "lab.json").read_text())
     assert said["command"] == "eitr lab run weights --data small.npz --profile quick --seeds 1 --out results"
     assert (said["experiments"], said["data"], said["seeds"], said["device"]) == (["weights"], "small", 1, "cpu")
@@ -58,8 +59,10 @@ def test_everything_can_be_made_of_a_folder_there_and_later(finished):
     assert lab.figure("weights").axes
 
 
-def test_the_table_has_every_run_and_every_round(finished):
-    table = parquet.read_table(finished.folder / "rounds.parquet").to_pylist()
+def test_a_report_brings_a_table_with_every_run_and_every_round(finished, tmp_path):
+    shutil.copytree(finished.folder, tmp_path / "lab")
+    assert open_lab(tmp_path / "lab").report() == tmp_path / "lab" / "report.html"
+    table = parquet.read_table(tmp_path / "lab" / "rounds.parquet").to_pylist()
     accuracy = [row for row in table if row["quantity"] == "accuracy"]
     assert len(accuracy) == 6 * 10
     assert {row["round"] for row in accuracy} == set(range(1, 11))
@@ -88,9 +91,9 @@ def test_a_finished_lab_computes_nothing_again(finished, data, monkeypatch):
         return iter(())
 
     monkeypatch.setattr(laboratory, "compute", refuse)
-    before = {name: (finished.folder / name).read_bytes() for name in files_of(finished.folder)}
+    before = files_of(finished.folder)
     run(data, finished.folder, resume=True)
-    assert (finished.folder / "rounds.parquet").read_bytes() == before["rounds.parquet"]
+    assert files_of(finished.folder) == before
 
 
 @pytest.mark.parametrize("change", [{"seeds": 2}, {"profile": "paper"}, {"data": "builtin"}])
@@ -101,7 +104,7 @@ def test_other_settings_do_not_go_into_the_same_folder(finished, data, change):
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"experiments": ["weights"]}', '{"experiments": 3}'])
-def test_a_damaged_description_is_said_to_be_damaged(data, tmp_path, content):
+def test_damaged_metadata_is_said_to_be_damaged(data, tmp_path, content):
     (tmp_path / "lab.json").write_text(content)
     with pytest.raises(InputError, match=r"lab\.json: damaged"):
         open_lab(tmp_path)
@@ -200,21 +203,7 @@ def test_runs_that_are_no_federations_need_no_data(tmp_path):
     assert lab.verdicts("reputation-once")
 
 
-def test_without_pyarrow_the_table_is_left_to_the_report(finished, data, monkeypatch):
-    import sys
-
-    table = finished.folder / "rounds.parquet"
-    before = table.read_bytes()
-    table.unlink()
-    with monkeypatch.context() as bare:
-        bare.setitem(sys.modules, "pyarrow", None)
-        run(data, finished.folder, resume=True)
-    assert not table.exists()
-    run(data, finished.folder, resume=True)
-    assert table.read_bytes() == before
-
-
-def test_a_kill_before_the_description_was_written_costs_nothing(data, tmp_path, monkeypatch):
+def test_a_kill_before_the_metadata_was_written_costs_nothing(data, tmp_path, monkeypatch):
     monkeypatch.setattr(laboratory, "compute", lambda runs, context, examples: iter(()))
     (tmp_path / "lab" / "runs").mkdir(parents=True)
     assert run(data, tmp_path / "lab", resume=True).folder == tmp_path / "lab"

@@ -60,6 +60,12 @@ class Lab:
         """Return the numbers behind an experiment's figure."""
         return experiment(id).table(self.results(id))
 
+    def report(self) -> Path:
+        """Write the report and the table of all numbers, `rounds.parquet`, into the folder; return the HTML page."""
+        from eitr.lab.report import make_report
+
+        return make_report(self.folder)
+
     def verdicts(self, id: str) -> list[ClaimVerdict]:
         """Judge the paper's claims about an experiment."""
         return experiment(id).verdicts(self.results(id))
@@ -122,9 +128,7 @@ def run_experiments(
         total = round(time.perf_counter() - start, 2)
         call = {"experiments": list(ids), "data": settings.data, "device": where.type, "seconds": total}
         add_timing(folder, {**call, "runs": seconds})
-    lab = Lab(folder, settings)
-    _write_table(lab)
-    return lab
+    return Lab(folder, settings)
 
 
 def distinct_runs(experiments: Sequence[Experiment], profile: Profile) -> list[Run]:
@@ -187,17 +191,3 @@ def hardware(device: torch.device) -> dict[str, Any]:
     if device.type == "cuda":
         found["gpu"] = torch.cuda.get_device_name(device)
     return found
-
-
-def _write_table(lab: Lab) -> None:
-    """Write the tidy table, where pyarrow is installed; elsewhere the report does it later."""
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        return
-    from eitr.lab.results.long_table import write_long_table
-
-    ids = read_metadata(lab.folder).experiments
-    runs = distinct_runs([experiment(id) for id in ids], lab.profile)
-    store = Store(lab.folder)
-    write_long_table(lab.folder / "rounds.parquet", (store.load(run) for run in runs if store.has(run)))

@@ -1,9 +1,7 @@
 """The two engines: they agree, repeat themselves to the byte, and go on where they were."""
 
-import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -25,6 +23,7 @@ from eitr.lab.simulation.compute import check_runs, compute  # noqa: E402
 from eitr.lab.simulation.context import Context  # noqa: E402
 from eitr.model.network import Network  # noqa: E402
 from eitr.model.plan import TrainingPlan  # noqa: E402
+from tests.lab.small import small_data  # noqa: E402
 
 RULES = ("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual", "fltrust", "fused")
 PLAN = TrainingPlan(epochs=2, max_batches=3, batch_size=16, learning_rate=0.1)
@@ -367,33 +366,37 @@ def test_shares_become_whole_attackers():
     assert [attackers_of(share, 10) for share in (0.1, 0.25, 0.3, 0.5)] == [1, 3, 3, 5]
 
 
-KILLED = """
+SCRIPT = """
 import sys
+from dataclasses import replace
 from eitr.lab import run_experiments
-run_experiments(["weights"], profile="quick", seeds=1, out=sys.argv[1], resume=True, checkpoint_seconds=0.0)
+from eitr.lab.runs.profile import PROFILES
+from eitr.lab.simulation import progress
+from tests.lab.small import PLAN
+PROFILES["quick"] = replace(PROFILES["quick"], plan=PLAN)
+progress.no_progress = lambda *news: print("round", flush=True)
+data, out = sys.argv[1:]
+run_experiments(["weights"], data=data, profile="quick", seeds=1, out=out, resume=True, checkpoint_seconds=0.0)
 """
 
 
 @pytest.mark.long
 def test_killed_again_and_again_a_lab_ends_with_the_same_bytes(tmp_path):
-    """The processes are real, and killed with SIGKILL wherever they happen to be."""
-    script = tmp_path / "lab.py"
-    script.write_text(KILLED)
+    """The processes are real, and killed with SIGKILL in the middle of a run."""
+    data = small_data(tmp_path)
 
     def start(folder):
-        return subprocess.Popen([sys.executable, str(script), str(folder)], stderr=subprocess.DEVNULL)
+        return subprocess.Popen([sys.executable, "-c", SCRIPT, str(data), str(folder)], stdout=subprocess.PIPE)
 
-    assert start(tmp_path / "whole").wait() == 0
-    killed, kills = tmp_path / "killed", 0
-    for wait in (6.0, 8.0, 10.0, 7.0):
-        process = start(killed)
-        time.sleep(wait)
-        if process.poll() is None:
-            os.kill(process.pid, 9)
-            kills += 1
-        process.wait()
-    assert start(killed).wait() == 0
-    assert kills > 0
-    for one in sorted((tmp_path / "whole" / "runs").glob("*.npz")):
-        assert one.read_bytes() == (killed / "runs" / one.name).read_bytes()
-    assert (tmp_path / "whole" / "rounds.parquet").read_bytes() == (killed / "rounds.parquet").read_bytes()
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    start(whole).communicate()
+    for rounds in (3, 14, 9):
+        with start(killed) as process:
+            for _ in range(rounds):
+                assert process.stdout.readline() == b"round\n"
+            process.kill()
+    assert 0 < len(list((killed / "runs").glob("*.npz"))) < len(list((whole / "runs").glob("*.npz")))
+    start(killed).communicate()
+    assert {one.name: one.read_bytes() for one in (killed / "runs").iterdir()} == {
+        one.name: one.read_bytes() for one in (whole / "runs").iterdir()
+    }

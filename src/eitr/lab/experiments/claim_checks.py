@@ -65,35 +65,43 @@ def leads(
 ) -> ClaimVerdict:
     """Judge whether our rule has the best mean in every setting, by at least `least` (a share) over the next one.
 
-    A negative `least` asks for "the same or better": nobody may be ahead by more than that. `each` says whether the
-    numbers of each setting are given.
+    A negative `least` asks for "the same or better": no other rule may be ahead by more than that. `each` says whether
+    the numbers of each setting are given.
     """
-    margins, won, out = [], [], set()
-    for setting, spreads in found.items():
-        ours, sign = spreads[OURS], 1 if highest else -1
-        out |= {name_of(rule) for rule in (OURS, *rivals) if rule in spreads and spreads[rule].diverged}
-        # Seed by seed: a rule that diverged in some is compared in the others, and named.
-        gaps = [sign * ours.lead_over(spreads[rule]) for rule in rivals if rule in spreads]
-        gaps = [gap for gap in gaps if not math.isnan(gap)]
-        if ours.diverged:
-            margins.append((-math.inf, max(gaps, default=-math.inf)))
-        elif gaps:
-            margins.append((min(gaps), max(gaps)))
-        if not ours.diverged and (not gaps or (min(gaps) >= least and (min(gaps) > 0 or least < 0))):
-            won.append(setting)
-    if not margins:
+    leads = {setting: _leads_in(values, rivals, highest) for setting, values in found.items()}
+    every = [lead for own in leads.values() for lead in own]
+    if not every:
         return ClaimVerdict(claim=claim, measured="No other rule finished without diverging.", holds=None)
-    shown = "; ".join(f"{setting}: {_against(spreads, rivals, highest)}" for setting, spreads in found.items())
-    low, high = min(margin for margin, _ in margins), max(best for _, best in margins)
-    needed = f" by at least {100 * least:g} point{'' if least == 0.01 else 's'}" if least > 0 else ""
-    needed = f", or within {-100 * least:g} points of the best," if least < 0 else needed
-    measured = (
-        f"Best{needed} in {len(won)} of {len(found)} setting{'' if len(found) == 1 else 's'}. Lead over the others: "
-        f"{points(low)} to {points(high)}.{f' {shown}.' if each else ''}"
-    )
+    won = sum(all(lead > 0 if least == 0 else lead >= least for lead in own) for own in leads.values())
+    sentences = [
+        f"Best{_condition(least)} in {won} of {len(found)} setting{'' if len(found) == 1 else 's'}.",
+        f"Lead over the others: {points(min(every))} to {points(max(every))}.",
+    ]
+    if each:
+        shown = (f"{setting}: {_against(values, rivals, highest)}" for setting, values in found.items())
+        sentences.append(f"{'; '.join(shown)}.")
+    rules = (OURS, *rivals)
+    out = {name_of(rule) for values in found.values() for rule in rules if rule in values and values[rule].diverged}
     if out:
-        measured += f" Diverged in some seed: {listed(sorted(out))}."
-    return ClaimVerdict(claim=claim, measured=f"{measured} {more}".strip(), holds=len(won) == len(found))
+        sentences.append(f"Diverged in some seed: {listed(sorted(out))}.")
+    return ClaimVerdict(claim=claim, measured=" ".join([*sentences, more]).strip(), holds=won == len(found))
+
+
+def _leads_in(values: Mapping[str, SeedValues], rivals: Sequence[str], highest: bool) -> list[float]:
+    """Return by how much our rule is ahead of each other rule in one setting; minus infinity where ours diverged.
+
+    A rule that diverged in some seeds is compared in the others, and left out where it diverged in all.
+    """
+    sign = 1 if highest else -1
+    leads = [sign * values[OURS].minus(values[rule]).mean for rule in rivals if rule in values]
+    return [-math.inf] * (values[OURS].diverged > 0) + [lead for lead in leads if not math.isnan(lead)]
+
+
+def _condition(least: float) -> str:
+    """Return which lead is asked for, in words."""
+    if least < 0:
+        return f", or within {-100 * least:g} points of the best,"
+    return f" by at least {100 * least:g} point{'' if least == 0.01 else 's'}" if least > 0 else ""
 
 
 def _against(spreads: Mapping[str, SeedValues], rivals: Sequence[str], highest: bool) -> str:

@@ -1,4 +1,4 @@
-"""What every experiment has: runs, a table, a figure, and a verdict on each claim of the paper, or goal of ours.
+"""The interface of an experiment: runs, a table, a figure, and a verdict on each claim of the paper, or goal of ours.
 
 An experiment is one file with one class. `runs` says what must be computed; everything else is made from the results,
 so that figures and verdicts can be made again, elsewhere, without computing.
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+HOLDS, FAILS, OPEN = STATUSES = ("holds", "does not hold", "cannot be judged")
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Numbers for people and machines: a heading a column, then rows; numbers stay numbers."""
@@ -27,7 +30,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimVerdict:
-    """One claim of the paper, or goal of ours, and what became of it here."""
+    """One claim of the paper, or goal of ours, and whether it holds on the data at hand."""
 
     claim: str
     """What the paper says, in our words, or what we want."""
@@ -35,6 +38,11 @@ class ClaimVerdict:
     """What we measured, with numbers."""
     holds: bool | None
     """None where the claim cannot be judged on this data or with this profile; `measured` then says why."""
+
+    @property
+    def status(self) -> str:
+        """Return the verdict in words: one of `STATUSES`."""
+        return OPEN if self.holds is None else HOLDS if self.holds else FAILS
 
 
 class Experiment(ABC):

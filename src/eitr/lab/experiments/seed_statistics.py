@@ -42,10 +42,6 @@ class SeedValues:
         """In how many seeds there is no number."""
         return len(self.values) - len(self._there)
 
-    def lead_over(self, other: "SeedValues") -> float:
-        """Return the mean difference over the seeds in which both have a number; NaN when there is none."""
-        return self.minus(other).mean
-
     @property
     def percent(self) -> str:
         """The mean in percent, with the deviation in points."""
@@ -54,7 +50,7 @@ class SeedValues:
         return f"{100 * self.mean:.1f} %" + (f" ± {100 * self.deviation:.1f}" if len(self._there) > 1 else "")
 
     def minus(self, other: "SeedValues") -> "SeedValues":
-        """Return the differences, seed by seed."""
+        """Return the differences, seed by seed; NaN where one of both is missing."""
         return SeedValues(tuple(mine - theirs for mine, theirs in zip(self.values, other.values, strict=True)))
 
     @property

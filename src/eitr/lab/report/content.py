@@ -10,8 +10,6 @@ from eitr.lab.results.metadata import LabMetadata, Timings
 from eitr.lab.results.store import Store
 from eitr.lab.runs.run import Run
 
-HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be judged"
-STATUSES = (HOLDS, FAILS, OPEN)
 CLAIMED, WANTED = "the paper says", "our goal"
 
 
@@ -21,11 +19,6 @@ def claims_heading(sections: Sequence["Section"]) -> str:
     if not any(wanted):
         return CLAIMED
     return WANTED if all(wanted) else f"{CLAIMED}, or {WANTED}"
-
-
-def status_of(verdict: ClaimVerdict) -> str:
-    """Return what became of a claim, in words."""
-    return OPEN if verdict.holds is None else HOLDS if verdict.holds else FAILS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +43,7 @@ class Section:
 
     def count(self, status: str) -> int:
         """Return how many claims have a status."""
-        return sum(status_of(verdict) == status for verdict in self.verdicts)
+        return sum(verdict.status == status for verdict in self.verdicts)
 
 
 def make_section(id: str, lab: LabMetadata, store: Store, times: Timings) -> Section:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from eitr.lab.experiments.interface import Table
-from eitr.lab.report.content import STATUSES, Section, claims_heading, status_of
+from eitr.lab.experiments.interface import STATUSES, Table
+from eitr.lab.report.content import Section, claims_heading
 from eitr.lab.results.metadata import LabMetadata, Timings
 
 
@@ -38,7 +38,7 @@ def _experiment(section: Section) -> dict[str, Any]:
         "table": _table(section.table),
         **({} if section.summary is None else {"summary": _table(section.summary)}),
         "verdicts": [
-            {"claim": one.claim, "measured": one.measured, "holds": one.holds, "verdict": status_of(one)}
+            {"claim": one.claim, "measured": one.measured, "holds": one.holds, "verdict": one.status}
             for one in section.verdicts
         ],
     }
@@ -74,7 +74,7 @@ def markdown_verdicts(lab: LabMetadata, sections: Sequence[Section]) -> str:
         if not section.finished:
             lines.append(f"| {id} | | {section.missing} of {len(section.runs)} runs are missing | unfinished |")
         for verdict in section.verdicts:
-            lines.append(f"| {id} | {_cell(verdict.claim)} | {_cell(verdict.measured)} | {status_of(verdict)} |")
+            lines.append(f"| {id} | {_cell(verdict.claim)} | {_cell(verdict.measured)} | {verdict.status} |")
     return "\n".join(lines) + "\n"
 
 

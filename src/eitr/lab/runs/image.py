@@ -56,6 +56,11 @@ class Training:
     """From scratch; the paper's 0.01 is for a pretrained network, and 20 rounds are few."""
     momentum: float = 0.9
 
+    def __post_init__(self) -> None:
+        # torch 2.13 on CPUs: oneDNN writes beyond its buffers in convolutions of fewer than 8 channels.
+        if self.width < 8:
+            raise InputError(f"the width of the network must be at least 8, not {self.width}")
+
 
 USUAL = Training()
 

@@ -48,7 +48,7 @@ TINY = ImageRun(
     train_images=200,
     test_images=60,
     epochs=1,
-    training=Training(width=4, batch=16),
+    training=Training(width=8, batch=16),
 )
 
 

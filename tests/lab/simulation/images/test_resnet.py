@@ -12,25 +12,25 @@ def test_the_full_width_is_resnet_18():
 
 def test_a_model_is_its_vector_running_statistics_included():
     pictures = torch.randn(8, 3, 32, 32)
-    trained, other = ResNet18(4), ResNet18(4)
-    load_vector(trained, initial_vector(4, 10, seed=1))
+    trained, other = ResNet18(8), ResNet18(8)
+    load_vector(trained, initial_vector(8, 10, seed=1))
     trained.train()(3 * pictures + 1)  # moves the statistics only
     load_vector(other, vector_of(trained))
-    assert not torch.equal(vector_of(trained), initial_vector(4, 10, seed=1))
+    assert not torch.equal(vector_of(trained), initial_vector(8, 10, seed=1))
     assert torch.equal(vector_of(other), vector_of(trained))
     assert torch.equal(other.eval()(pictures), trained.eval()(pictures))
 
 
 def test_a_vector_is_a_copy_that_training_leaves_alone():
-    model = ResNet18(4)
-    load_vector(model, initial_vector(4, 10, seed=1))
+    model = ResNet18(8)
+    load_vector(model, initial_vector(8, 10, seed=1))
     before = vector_of(model)
     model.weights.add_(1.0)
-    assert torch.equal(before, initial_vector(4, 10, seed=1))
+    assert torch.equal(before, initial_vector(8, 10, seed=1))
 
 
 def test_every_number_of_the_vector_is_a_weight_or_a_statistic_once():
-    model = ResNet18(4)
+    model = ResNet18(8)
     model.vector.copy_(torch.arange(model.vector.numel(), dtype=torch.float32))
     seen = [weight.detach().flatten() for weight in model.parameters()]
     seen += [each.flatten() for name, each in model.named_buffers()]
@@ -40,8 +40,8 @@ def test_every_number_of_the_vector_is_a_weight_or_a_statistic_once():
 
 def test_the_network_computes_what_torch_layers_with_the_same_numbers_compute():
     # The views into the vector have strides of their own; a contiguous copy of each weight must mean the same.
-    model, copy = ResNet18(4), ResNet18(4)
-    load_vector(model, initial_vector(4, 10, seed=3))
+    model, copy = ResNet18(8), ResNet18(8)
+    load_vector(model, initial_vector(8, 10, seed=3))
     for layer, twin in zip(model.modules(), copy.modules(), strict=True):
         for name, weight in layer.named_parameters(recurse=False):
             setattr(twin, name, nn.Parameter(weight.detach().clone(memory_format=torch.contiguous_format)))
@@ -52,8 +52,8 @@ def test_the_network_computes_what_torch_layers_with_the_same_numbers_compute():
 
 
 def test_a_negative_variance_counts_as_zero():
-    model = ResNet18(4)
-    vector = initial_vector(4, 10, seed=1)
+    model = ResNet18(8)
+    vector = initial_vector(8, 10, seed=1)
     vector[-1] = -0.5
     load_vector(model, vector)
     assert model.variances.min() == 0
@@ -62,7 +62,7 @@ def test_a_negative_variance_counts_as_zero():
 
 def test_the_start_depends_on_the_seed_alone():
     torch.manual_seed(1)
-    first = initial_vector(4, 10, seed=7)
+    first = initial_vector(8, 10, seed=7)
     torch.manual_seed(2)
-    assert torch.equal(first, initial_vector(4, 10, seed=7))
-    assert not torch.equal(first, initial_vector(4, 10, seed=8))
+    assert torch.equal(first, initial_vector(8, 10, seed=7))
+    assert not torch.equal(first, initial_vector(8, 10, seed=8))

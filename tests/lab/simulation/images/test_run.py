@@ -7,7 +7,7 @@ from eitr.datasets.cifar10 import CLASSES
 from eitr.errors import InputError
 from eitr.lab.results.store import Store
 from eitr.lab.runs.federated import paper_rule
-from eitr.lab.runs.image import Flip, PixelBackdoor
+from eitr.lab.runs.image import Flip, PixelBackdoor, Training
 from eitr.lab.simulation.images.batches import Field
 from eitr.lab.simulation.images.federation import federation
 from eitr.lab.simulation.images.run import compute
@@ -166,3 +166,9 @@ def test_too_many_clients_are_refused(context):
 def test_fltrust_needs_something_to_trust(context):
     with pytest.raises(InputError, match="trusted"):
         compute(replace(tiny(), rule=paper_rule("fltrust"), root_images=0), context)
+
+
+def test_a_network_so_narrow_that_torch_crashes_is_refused():
+    # With 4 channels the backward pass of a convolution ended the process: "free(): invalid next size".
+    with pytest.raises(InputError, match="at least 8, not 4"):
+        Training(width=4)

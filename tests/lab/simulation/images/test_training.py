@@ -9,7 +9,7 @@ from eitr.lab.simulation.images.batches import Field, ImagePreparation, draw_bat
 from eitr.lab.simulation.images.resnet import ResNet18, initial_vector, load_vector, vector_of
 from eitr.lab.simulation.images.training import Trainer, shared_out
 
-SETTINGS = Training(width=4, batch=8)
+SETTINGS = Training(width=8, batch=8)
 
 
 @pytest.fixture
@@ -23,9 +23,9 @@ def batches(tinted):
 
 
 def test_a_step_is_that_of_torchs_own_optimiser(preparation, batches):
-    base = initial_vector(4, 10, seed=2)
+    base = initial_vector(8, 10, seed=2)
     trained = Trainer(SETTINGS, 10, preparation, 64).train(base, batches[:1])[0]
-    model = ResNet18(4)
+    model = ResNet18(8)
     load_vector(model, base)
     optimiser = torch.optim.SGD(model.train().parameters(), lr=0.05, momentum=0.9)
     for step in range(3):
@@ -37,22 +37,22 @@ def test_a_step_is_that_of_torchs_own_optimiser(preparation, batches):
 
 
 def test_clients_do_not_learn_from_one_another(preparation, batches):
-    base = initial_vector(4, 10, seed=2)
+    base = initial_vector(8, 10, seed=2)
     together = Trainer(SETTINGS, 10, preparation, 64).train(base, batches)
     alone = [Trainer(SETTINGS, 10, preparation, 64).train(base, [mine])[0] for mine in batches]
     assert torch.equal(together, torch.stack(alone))
-    assert torch.equal(base, initial_vector(4, 10, seed=2))
+    assert torch.equal(base, initial_vector(8, 10, seed=2))
 
 
 def test_lanes_do_not_change_what_is_learned(preparation, batches):
-    base = initial_vector(4, 10, seed=2)
+    base = initial_vector(8, 10, seed=2)
     one, three = (Trainer(SETTINGS, 10, preparation, 64) for _ in range(2))
     three._lanes += [training.Lane(SETTINGS, 10, preparation, three._plan) for _ in range(2)]
     assert torch.equal(one.train(base, batches), three.train(base, batches))
 
 
 def test_a_trainer_has_no_memory(preparation, batches):
-    base = initial_vector(4, 10, seed=2)
+    base = initial_vector(8, 10, seed=2)
     trainer = Trainer(SETTINGS, 10, preparation, 64)
     assert torch.equal(trainer.train(base, batches), trainer.train(base, batches))
 
@@ -65,7 +65,7 @@ def test_a_failed_capture_leaves_a_trainer_that_works(preparation, batches, monk
     trainer = Trainer(SETTINGS, 10, preparation, 64)
     with pytest.warns(UserWarning, match="no CUDA graph"):
         trainer._capture()
-    assert trainer.train(initial_vector(4, 10, seed=2), batches).isfinite().all()
+    assert trainer.train(initial_vector(8, 10, seed=2), batches).isfinite().all()
 
 
 def test_the_longest_client_goes_first_and_lanes_are_even():
