@@ -596,6 +596,7 @@ def test_the_rules_are_listed_for_machines(desk):
     assert [rule["name"] for rule in listed] == list(ALL_RULES)
     for rule in listed:
         assert rule["summary"]
+        assert set(rule["needs"]) <= {"base", "root"}
         assert [setting["name"] for setting in rule["settings"]][-1] == "ramp"
         for setting in rule["settings"]:
             assert list(setting) == ["name", "default", "allowed", "help"]
@@ -605,8 +606,29 @@ def test_the_rules_are_listed_for_machines(desk):
 def test_the_rules_are_listed_for_people(desk):
     status, out, _ = desk.call("rules")
     assert status == 0
-    for name in (*ALL_RULES, "kappa", "beta", "lambda"):
+    assert len(out.splitlines()) < 30
+    assert "kappa" not in out
+    for name in ALL_RULES:
         assert name in out
+
+
+def test_the_settings_of_one_rule_are_shown(desk):
+    status, out, _ = desk.call("rules", "fltrust")
+    assert status == 0
+    assert "--global" in out
+    assert "--root" in out
+    status, out, _ = desk.call("rules", "residual")
+    assert [name for name in ("delta", "lambda", "ramp") if name in out] == ["delta", "lambda", "ramp"]
+    assert "needs" not in out.lower()
+    status, out, _ = desk.call("rules", "residual", "--json")
+    assert [rule["name"] for rule in json.loads(out)] == ["residual"]
+    assert_one_clear_line(*desk.call("rules", "best"), "there is no rule 'best'; there are: fused")
+
+
+def test_shells_can_complete_commands():
+    asked = {"_EITR_COMPLETE": "complete_bash", "COMP_WORDS": "eitr ag", "COMP_CWORD": "1"}
+    done = subprocess.run([CONSOLE_SCRIPT], env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["aggregate"]
 
 
 def test_every_command_explains_itself_with_an_example(desk):

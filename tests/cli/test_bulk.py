@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from eitr.cli import bulk as many
+from eitr.cli import bulk
 from eitr.cli.bulk import central_vocabulary, classified, federated_vocabulary
 from eitr.errors import InputError
 from eitr.model import Model, Network
@@ -40,13 +40,34 @@ def test_each_row_gets_a_label_and_six_probabilities_and_keeps_its_other_fields(
     assert (second["label"], second["n"]) == ("religion", 2)
 
 
+def test_each_result_has_the_number_of_its_line(classifier, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"text": "vote"}\n\n{"text": "doctor", "line": "mine"}\n')
+    first, second = classified(classifier, path)
+    assert (first["line"], second["line"], second["given_line"]) == (1, 3, "mine")
+
+
 def test_many_rows_come_out_in_their_order_across_batches(classifier, tmp_path, monkeypatch):
-    monkeypatch.setattr(many, "BATCH", 3)
+    monkeypatch.setattr(bulk, "BATCH", 3)
     words = ["doctor", "vote", "football"] * 4
     path = write(tmp_path / "rows.jsonl", [{"text": word, "n": n} for n, word in enumerate(words)])
     found = list(classified(classifier, path))
     assert [row["n"] for row in found] == list(range(12))
     assert [row["label"] for row in found] == ["health", "politics", "non-sensitive"] * 4
+
+
+def test_bad_lines_are_reported_with_their_numbers_and_the_others_are_classified(classifier, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"text": "vote"}\nnonsense\n[1]\n{"text": 3}\n{"text": "caf\xe9"}\n{"text": "doctor"}\n')
+    reported: list[str] = []
+    found = list(classified(classifier, path, lambda error: reported.append(str(error).removeprefix(f"{path}: "))))
+    assert [(row["line"], row["label"]) for row in found] == [(1, "politics"), (6, "health")]
+    assert reported == [
+        "line 2 is not JSON",
+        "line 3 is not a JSON object",
+        "line 4: the field 'text' of a row must be a string or null, not int",
+        "line 5 is not text in UTF-8: convert the file, for example with iconv -f latin1 -t utf-8",
+    ]
 
 
 def test_rows_before_a_bad_one_still_come_out(classifier, tmp_path):

@@ -67,6 +67,18 @@ def test_many_rows_give_a_line_each(tmp_path):
     assert [(row["id"], row["label"]) for row in found] == [(1, "politics"), (2, "health")]
 
 
+def test_bad_lines_are_left_out_reported_and_counted_in_the_exit_status(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"text": "insulin"}\n' + "nonsense\n" * 30 + '{"text": "insulin"}\n')
+    result = run("classify", "--jsonl", str(rows))
+    assert result.returncode == 2
+    assert [json.loads(line)["line"] for line in result.stdout.splitlines()] == [1, 32]
+    reported = result.stderr.decode().splitlines()
+    assert reported[0] == f"left out: {rows}: line 2 is not JSON"
+    assert reported[-1] == f"error: {rows}: 30 bad lines were left out"
+    assert len(reported) == 21
+
+
 def test_a_reader_that_has_seen_enough_ends_it_quietly(tmp_path):
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"text": "insulin"}\n' * 20_000)

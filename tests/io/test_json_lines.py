@@ -30,7 +30,7 @@ def test_standard_input_is_a_dash(monkeypatch):
     ("content", "message"),
     [
         (b'{"title": "a"}\n{broken\n', "line 2 is not JSON"),
-        (b"\xff\xfe\n", "line 1 is not JSON"),
+        (b"\xff\xfe\n", "line 1 is not text in UTF-8: convert the file, .*iconv"),
         (b"[1]\n", "line 1 is not a JSON object"),
         (b'{"n": NaN}\n', "line 1 is not JSON"),
         (b"[" * 100_000, "line 1 is not JSON"),
@@ -43,6 +43,17 @@ def test_a_bad_file_is_refused_with_the_line(tmp_path, content, message):
     path.write_bytes(content)
     with pytest.raises(InputError, match=message):
         list(read_rows(path))
+
+
+def test_a_file_that_is_called_gzip_but_is_not_is_told_apart_from_bad_lines(tmp_path):
+    path = tmp_path / "rows.jsonl.gz"
+    path.write_bytes(b"PK\x03\x04 a zip archive\n")
+    reported: list[InputError] = []
+    with pytest.raises(InputError, match=r"ends in \.gz, but the file is not gzip"):
+        list(read_rows(path, reported.append))
+    assert reported == []
+    path.write_text('{"title": "plain"}\n')
+    assert list(read_rows(path)) == [(1, {"title": "plain"})]
 
 
 def test_a_line_without_end_does_not_fill_the_memory(tmp_path, monkeypatch):

@@ -19,8 +19,7 @@ from eitr.aggregation.warm_up import warm_up
 from eitr.errors import InputError
 from eitr.io.atomic import write_together
 from eitr.io.safetensors_file import read_limited
-from eitr.model import Network
-from eitr.model.classifier import Classifier
+from eitr.model import Classifier, Network
 from eitr.pages.vocabulary import Vocabulary
 from eitr.settings import parse_settings
 

@@ -1,34 +1,44 @@
-"""Many pages from files of rows: their verdicts, and the vocabularies they give."""
+"""Many pages from files of rows: their labels, and the vocabularies they give."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from eitr.errors import InputError
-from eitr.io.json_lines import read_rows
-from eitr.model.classifier import Classifier
+from eitr.io.json_lines import fail, read_rows
+from eitr.model import Classifier
 from eitr.pages import Page, Vocabulary, tokens
 from eitr.pages.federated_vocabulary import agree, report
 from eitr.pages.page import FIELDS
 from eitr.pages.ranking import document_frequencies, most_weighty
 
-Row = tuple[Page, dict[str, Any]]
-"""A page and the row it came from."""
-
-OURS = ("label", "probabilities")
-"""Fields that verdicts add; a row's own of that name is passed through as `given_...`."""
+ADDED = ("line", "label", "probabilities")
+"""Fields that are added to a row; a row's own of that name is passed through as `given_...`."""
 
 BATCH = 512
-"""Pages judged at a time: enough to be fast, few enough that the first verdicts come at once."""
+"""Pages classified at a time: enough to be fast, few enough that the first results come at once."""
 
 
-def classified(classifier: Classifier, path: Path) -> Iterator[dict[str, Any]]:
-    """Yield, for each row of a file, its other fields, the label and the probabilities."""
-    for rows in _batches(_pages(path)):
-        verdicts = classifier.classify([page for page, _ in rows])
-        for (_, row), verdict in zip(rows, verdicts, strict=True):
-            passed = {(f"given_{name}" if name in OURS else name): row[name] for name in row if name not in FIELDS}
-            yield {**passed, "label": verdict.label, "probabilities": verdict.probabilities}
+class PageRow(NamedTuple):
+    """A page and the row it came from."""
+
+    line: int
+    page: Page
+    row: dict[str, Any]
+
+
+def classified(
+    classifier: Classifier, path: Path, on_bad_line: Callable[[InputError], None] = fail
+) -> Iterator[dict[str, Any]]:
+    """Yield, for each row of a file, its other fields, the number of its line, the label and the probabilities.
+
+    `on_bad_line` is told of each line that is no page; if it returns, the next lines are classified all the same.
+    """
+    for rows in _batches(_pages(path, on_bad_line)):
+        predictions = classifier.classify([page for _, page, _ in rows])
+        for (line, _, row), found in zip(rows, predictions, strict=True):
+            passed = {(f"given_{name}" if name in ADDED else name): row[name] for name in row if name not in FIELDS}
+            yield {**passed, "line": line, "label": found.label, "probabilities": found.probabilities}
 
 
 def central_vocabulary(paths: Sequence[Path], *, size: int) -> Vocabulary:
@@ -44,9 +54,9 @@ def federated_vocabulary(paths: Sequence[Path], *, size: int, min_clients: int) 
     return agree([report(_documents(path)) for path in paths], size=size, min_clients=min_clients)
 
 
-def _batches(pages: Iterator[Row]) -> Iterator[list[Row]]:
-    """Gather pages; when one is bad, those before it still come out first."""
-    batch: list[Row] = []
+def _batches(pages: Iterator[PageRow]) -> Iterator[list[PageRow]]:
+    """Gather pages; when reading fails, those read before still come out first."""
+    batch: list[PageRow] = []
     try:
         for page in pages:
             batch.append(page)
@@ -59,16 +69,18 @@ def _batches(pages: Iterator[Row]) -> Iterator[list[Row]]:
     yield batch
 
 
-def _pages(path: Path) -> Iterator[Row]:
-    for number, row in read_rows(path):
+def _pages(path: Path, on_bad_line: Callable[[InputError], None] = fail) -> Iterator[PageRow]:
+    for number, row in read_rows(path, on_bad_line):
         try:
-            yield Page.from_row(row), row
+            page = Page.from_row(row)
         except InputError as error:
-            raise InputError(f"{path}: line {number}: {error}") from error
+            on_bad_line(InputError(f"{path}: line {number}: {error}"))
+        else:
+            yield PageRow(number, page, row)
 
 
 def _documents(path: Path) -> list[list[str]]:
-    documents = [tokens(page.content()) for page, _ in _pages(path)]
+    documents = [tokens(found.page.content()) for found in _pages(path)]
     if not any(documents):
         raise InputError(f"{path}: there is no page with words in it")
     return documents

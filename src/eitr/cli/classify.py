@@ -8,9 +8,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from eitr.cli.console import printable
+from eitr.cli.console import printable, tell
 from eitr.errors import InputError
 from eitr.taxonomy import TOPICS, index_of
+
+MOST_REPORTED = 20
+"""Bad lines that are reported one by one; of the others only the number is told."""
 
 
 def classify(
@@ -18,7 +21,7 @@ def classify(
         str | None, typer.Argument(metavar="FILE|URL|-", help="A page: a file, an http(s) address, or - for stdin.")
     ] = None,
     jsonl: Annotated[
-        Path | None, typer.Option(metavar="ROWS.jsonl[.gz]", help="Many pages, one JSON object a line; - for stdin.")
+        Path | None, typer.Option(metavar="ROWS.jsonl[.gz]", help="Many pages, one JSON object per line; - for stdin.")
     ] = None,
     words: Annotated[int, typer.Option(help="How many words to name as reasons.", min=0)] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
@@ -28,22 +31,19 @@ def classify(
     The page stays on this machine: nothing is sent anywhere, except that a URL is fetched from its server.
 
     Rows may have any of title, description, keywords and text; their other fields are passed through (a field `label`
-    as `given_label`) next to `label` and `probabilities`.
+    as `given_label`) next to `line`, `label` and `probabilities`. Bad lines are reported and left out; the exit status
+    is then 2.
 
     Examples: `eitr classify page.html`, `curl -s https://example.org | eitr classify -`,
-    `eitr classify --jsonl rows.jsonl.gz > verdicts.jsonl`
+    `eitr classify --jsonl rows.jsonl.gz > labels.jsonl`
     """
     if (source is None) == (jsonl is None):
         raise InputError("give one page (FILE, URL or -) or many (--jsonl ROWS.jsonl)")
-    from eitr.model.classifier import Classifier
-
     if jsonl is not None:
-        from eitr.cli.bulk import classified
-
-        for row in classified(Classifier.shipped(), jsonl):
-            print(json.dumps(row))
+        _classify_rows(jsonl)
         return
     from eitr.cli.fetch import fetch
+    from eitr.model import Classifier
     from eitr.pages.extract import extract
 
     document = fetch(source or "")
@@ -64,6 +64,25 @@ def classify(
         )
         return
     _print_verdict(page.title, verdict.label, verdict.probabilities, [reason.word for reason in reasons])
+
+
+def _classify_rows(path: Path) -> None:
+    """Print the rows of a file with their labels; report bad lines and go on."""
+    from eitr.cli.bulk import classified
+    from eitr.model import Classifier
+
+    bad = 0
+
+    def report(error: InputError) -> None:
+        nonlocal bad
+        bad += 1
+        if bad <= MOST_REPORTED:
+            tell(f"left out: {printable(str(error))}")
+
+    for row in classified(Classifier.shipped(), path, report):
+        print(json.dumps(row))
+    if bad:
+        raise InputError(f"{path}: {bad} bad line{'s were' if bad > 1 else ' was'} left out")
 
 
 def _print_verdict(title: str, label: str, probabilities: dict[str, float], words: list[str]) -> None:

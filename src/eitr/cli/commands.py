@@ -18,7 +18,6 @@ app = typer.Typer(
     name="eitr",
     help="Recognise sensitive web pages, learn to do so together, and survive poisoning clients.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )

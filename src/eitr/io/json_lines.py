@@ -1,7 +1,7 @@
 """Rows of JSON lines, plain or gzip: many pages in one file, read one after the other."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,16 @@ LINE_LIMIT = 64 << 20
 """A line longer than this is refused: it is no row, and must not fill the memory."""
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number of each line and its JSON object; blank lines are passed over. `-` is standard input."""
+def fail(error: InputError) -> None:
+    """Stop at a bad line."""
+    raise error
+
+
+def read_rows(path: Path, on_bad_line: Callable[[InputError], None] = fail) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number of each line and its JSON object; blank lines are passed over. `-` is standard input.
+
+    `on_bad_line` is told of each line that is not a JSON object; if it returns, reading goes on with the next line.
+    """
     with opened(path) as stream:
         for number, line in enumerate(stream.lines(LINE_LIMIT), start=1):
             if line.isspace():
@@ -21,10 +29,22 @@ def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             try:
                 row = json.loads(line, parse_constant=_refuse)
             except (ValueError, RecursionError):
-                raise InputError(f"{path}: line {number} is not JSON") from None
-            if not isinstance(row, dict):
-                raise InputError(f"{path}: line {number} is not a JSON object")
-            yield number, row
+                if path.suffix == ".gz" and not stream.packed:
+                    raise InputError(f"{path}: the name ends in .gz, but the file is not gzip: rename it") from None
+                on_bad_line(InputError(f"{path}: line {number} {_why_not_json(line)}"))
+                continue
+            if isinstance(row, dict):
+                yield number, row
+            else:
+                on_bad_line(InputError(f"{path}: line {number} is not a JSON object"))
+
+
+def _why_not_json(line: bytes) -> str:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return "is not text in UTF-8: convert the file, for example with iconv -f latin1 -t utf-8"
+    return "is not JSON"
 
 
 def _refuse(constant: str) -> None:

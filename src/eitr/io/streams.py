@@ -21,10 +21,10 @@ class Stream:
         self._path = path
         try:
             # Only peeked at: what was read from a pipe would be gone.
-            packed = file.peek(2)[:2] == _GZIP
+            self.packed = file.peek(2)[:2] == _GZIP
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from error
-        self._content: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if packed else file
+        self._content: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if self.packed else file
 
     def read(self, size: int) -> bytes:
         """Return at most so many further bytes; none at the end."""

@@ -6,6 +6,7 @@ classify.
 
 from typing import TYPE_CHECKING, Any
 
+from eitr.model.classifier import Classifier
 from eitr.model.evaluation import Score, loss_and_accuracy
 from eitr.model.files import Model, load, save
 from eitr.model.network import Layer, Network, Vector
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from eitr.model.training import train
 
 __all__ = [
+    "Classifier",
     "Layer",
     "Model",
     "Network",

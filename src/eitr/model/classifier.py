@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eitr.errors import InputError
-from eitr.model import Model, load, predict
-from eitr.model.prediction import logit_batches
+from eitr.model.files import Model, load
+from eitr.model.prediction import logit_batches, predict
 from eitr.pages import Page, SparseRows, Vocabulary, tokens
 from eitr.taxonomy import NAMES
 
