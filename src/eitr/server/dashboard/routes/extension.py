@@ -7,8 +7,8 @@ from pathlib import Path
 from fastapi import APIRouter
 from starlette.responses import FileResponse, Response
 
-from eitr.server.api.authentication import Asked
 from eitr.server.dashboard.rendering import page
+from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
 
 router = APIRouter()
@@ -26,14 +26,14 @@ class Package:
 
 
 @router.get("/extension")
-def downloads(server: Asked) -> Response:
+def downloads(server: Server) -> Response:
     """Show what there is, with hashes to compare."""
     found = [_package(server.settings.downloads / _file(name), browsers) for name, browsers in BROWSERS.items()]
     return page("extension.html", packages=[package for package in found if package is not None])
 
 
 @router.get("/extension/{file}")
-def download(file: str, server: Asked) -> Response:
+def download(file: str, server: Server) -> Response:
     """Hand out a package. Only the two names are known: nothing of what is asked for becomes part of a path."""
     known = next((name for name in map(_file, BROWSERS) if name == file), None)
     path = server.settings.downloads / known if known else None
