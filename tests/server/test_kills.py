@@ -5,7 +5,6 @@ import random
 import shutil
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,14 +16,15 @@ from sqlalchemy import func, make_url, select, text
 from eitr.client import Participant
 from eitr.model.classifier import Classifier
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Audit, Model, Observation, Octets, Round, State, Update
+from eitr.server.db.tables import AuditRow, ModelRow, ObservationRow, RoundRow, RoundStatus, UpdateBytesRow, UpdateRow
 from tests.server.conftest import new_postgres_database
 from tests.server.process import Running
+from tests.server.waiting import until
 
 PEOPLE = 8
 ATTACKERS = 2
 START_SECONDS = 2.5
-"""About how long a start takes."""
+"""About how long a start takes; it decides only when a server is killed."""
 LIFE_SECONDS = 2.5
 """A server that has started is killed within so long: before it answers, between two chunks, while it aggregates."""
 
@@ -85,7 +85,7 @@ def lived(life: Life, people: list[tuple[str, str]], *, rounds: int, kills: int,
 
     def take_part(person: int) -> None:
         with Participant(life.address, id=people[person][0], secret=people[person][1], attempts=1000) as me:
-            me._sleep = lambda seconds: time.sleep(min(seconds, 0.2))
+            me._sleep = lambda seconds: over.wait(min(seconds, 0.2))
             last, number = 0, 0
             while True:
                 number += 1
@@ -99,7 +99,7 @@ def lived(life: Life, people: list[tuple[str, str]], *, rounds: int, kills: int,
                 found = me.wait_for_round(after=last, seconds=600, every=0.02)
                 last = found.id
                 data = vector(number, person).astype("<f4").tobytes()
-                me.send_octets(found.id, data)
+                me.send_bytes(found.id, data)
                 with lock:
                     story.accepted[found.id, people[person][0]] = hashlib.sha256(data).hexdigest()
                     if found.id not in story.rounds:
@@ -140,13 +140,12 @@ def lived(life: Life, people: list[tuple[str, str]], *, rounds: int, kills: int,
 def settled(life: Life) -> None:
     """Wait until every round that got all its updates has ended."""
     database = Database(life.database)
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
+
+    def all_ended() -> bool:
         with database.reading() as session:
-            if session.scalar(select(func.count()).select_from(Octets)) == 0:
-                return
-        time.sleep(0.1)
-    raise AssertionError("a round with all its updates did not end")
+            return session.scalar(select(func.count()).select_from(UpdateBytesRow)) == 0
+
+    until(all_ended, "the end of every round with all its updates")
 
 
 def enrolled(life: Life) -> list[tuple[str, str]]:
@@ -166,11 +165,11 @@ def told(database: Database, rounds: list[int]) -> Iterator[tuple[object, ...]]:
     """Yield what is known of each round, by its place in the story: numbers of rounds may have gaps."""
     with database.reading() as session:
         for place, id in enumerate(rounds):
-            found = session.get_one(Round, id)
-            model = session.get_one(Model, found.result)
-            yield place, found.state, found.received, model.sha256
+            found = session.get_one(RoundRow, id)
+            model = session.get_one(ModelRow, found.result)
+            yield place, found.status, found.received, model.sha256
             for one in session.scalars(
-                select(Observation).where(Observation.round == id).order_by(Observation.participant)
+                select(ObservationRow).where(ObservationRow.round == id).order_by(ObservationRow.participant)
             ):
                 yield place, one.participant, one.reputation, one.weight, one.positive, one.negative
 
@@ -179,18 +178,18 @@ def check(life: Life, story: Story) -> None:
     """Every accepted update is in exactly one round that ended, once; nothing else is there."""
     database = Database(life.database)
     with database.reading() as session:
-        stored = session.execute(select(Update.round, Update.participant, Update.sha256)).all()
+        stored = session.execute(select(UpdateRow.round, UpdateRow.participant, UpdateRow.sha256)).all()
         assert {(round, who): sha256.hex() for round, who, sha256 in stored} == story.accepted
         assert len(stored) == len(story.accepted)
         for id in story.rounds:
-            assert session.get_one(Round, id).state == State.PUBLISHED
-        ended = session.scalars(select(Audit).where(Audit.action == "published a round")).all()
+            assert session.get_one(RoundRow, id).status == RoundStatus.PUBLISHED
+        ended = session.scalars(select(AuditRow).where(AuditRow.action == "published a round")).all()
         assert sorted(one.detail["round"] for one in ended) == sorted(story.rounds)
-        versions = session.execute(select(Model.version, Model.round).order_by(Model.version)).all()
+        versions = session.execute(select(ModelRow.version, ModelRow.round).order_by(ModelRow.version)).all()
         assert [tuple(row) for row in versions] == [(1, None), *((k + 2, id) for k, id in enumerate(story.rounds))]
-        seen = session.execute(select(Observation.round, Observation.participant)).all()
+        seen = session.execute(select(ObservationRow.round, ObservationRow.participant)).all()
         assert {tuple(row) for row in seen} == set(story.accepted)
-        assert session.scalar(select(func.count()).select_from(Octets)) == 0
+        assert session.scalar(select(func.count()).select_from(UpdateBytesRow)) == 0
         if database.sqlite:
             assert session.scalar(text("PRAGMA integrity_check")) == "ok"
             assert session.execute(text("PRAGMA foreign_key_check")).all() == []
@@ -230,6 +229,7 @@ def ends_as_an_undisturbed_one(folder: Path, twins: Twins, *, kills: int, rounds
     assert list(told(Database(disturbed.database), story.rounds)) == list(told(Database(calm.database), quiet.rounds))
 
 
+@pytest.mark.long
 def test_a_server_that_is_killed_three_times_ends_every_round_as_an_undisturbed_one(
     tmp_path: Path, twins: Twins
 ) -> None:
