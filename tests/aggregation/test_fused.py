@@ -254,7 +254,7 @@ def test_a_few_clients_that_everybody_believes_in_do_not_take_the_weight_of_the_
     rule = make_rule("fused", ramp=0)
     history = np.full((10, rule.s + 1), 0.6)
     history[:3] = 0.95
-    shares = rule.judge(history, np.full(len(history), 20), view_of(honest())).shares
+    shares = rule.assess(history, np.full(len(history), 20), view_of(honest())).shares
     np.testing.assert_allclose(shares, shares[0])
 
 
@@ -273,7 +273,7 @@ def test_detectors_are_told_whom_the_past_speaks_against_and_of_newcomers_nothin
     history = np.full((10, rule.s + 1), 0.9)
     history[:3] = 0.01
     history[9] = np.nan
-    rule.judge(history, np.full(10, 20), view_of(honest(10)))
+    rule.assess(history, np.full(10, 20), view_of(honest(10)))
     assert told[0].tolist() == [1.0] * 3 + [0.0] * 7
 
 
@@ -282,9 +282,9 @@ def test_those_who_teach_what_nobody_can_test_have_more_weight():
     harm, pushes = np.zeros((10, 3)), np.zeros((10, 3))
     pushes[:2, 1] = 1.0
     history = np.full((10, rule.s + 1), 0.9)
-    tested = rule.judge(history, np.full(len(history), 20), view_of(honest(), harm=harm, pushes=pushes)).shares
+    tested = rule.assess(history, np.full(len(history), 20), view_of(honest(), harm=harm, pushes=pushes)).shares
     harm[:, 1] = np.nan
-    new = rule.judge(history, np.full(len(history), 20), view_of(honest(), harm=harm, pushes=pushes)).shares
+    new = rule.assess(history, np.full(len(history), 20), view_of(honest(), harm=harm, pushes=pushes)).shares
     np.testing.assert_allclose(tested, tested[0])
     assert new[:2].min() > 1.5 * new[2:].max()
 

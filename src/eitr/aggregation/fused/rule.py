@@ -32,7 +32,7 @@ _AT_A_TIME = 8
 """Steps that are scored at a time."""
 
 
-class Verdict(NamedTuple):
+class Assessment(NamedTuple):
     """What the rule makes of a view; clients in the order of the view."""
 
     opinions: dict[str, Opinion]
@@ -120,10 +120,10 @@ class Fused(Rule):
             pushes=None if harm is None else biases(round.updates, base, harm.shape[1])[order],
         )
         history = self._model.window(state)
-        verdict = self.judge(history[rows], state.rounds[rows], view)
-        history[rows] = verdict.history
+        assessment = self.assess(history[rows], state.rounds[rows], view)
+        history[rows] = assessment.history
         state = state.with_memory(HISTORY, history)
-        weights = weighed(verdict.shares, None if round.counts is None else round.counts[order], self.cap)
+        weights = weighed(assessment.shares, None if round.counts is None else round.counts[order], self.cap)
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         result = Result(
@@ -131,8 +131,8 @@ class Fused(Rule):
             weights[place],
             found.positive,
             found.negative,
-            verdict.reputation[place],
-            explained(ids, verdict),
+            assessment.reputation[place],
+            explained(ids, assessment),
         )
         return state, result
 
@@ -150,7 +150,7 @@ class Fused(Rule):
         """Return the reputation of a client by what is remembered."""
         return self._model.standing(state, client)
 
-    def judge(self, history: Floats, rounds: NDArray[np.int64], view: View) -> Verdict:
+    def assess(self, history: Floats, rounds: NDArray[np.int64], view: View) -> Assessment:
         """Form opinions, fuse them, remember, and weigh: the whole decision, from small tables alone.
 
         `history` (clients, s + 1): earlier reputations, newest first, then NaN; `rounds` (clients,): how often each
@@ -173,7 +173,7 @@ class Fused(Rule):
         shares = shares * (1.0 + novelty(view))
         if self.ramp > 0:
             shares = shares * np.minimum(1.0, rounds / self.ramp)
-        return Verdict(opinions, fused, history, reputation, shares)
+        return Assessment(opinions, fused, history, reputation, shares)
 
     def _shares(self, standing: Floats) -> Floats:
         """Return weights from 0 to 1, by what a client of the majority has: near-uniform in an honest round.
@@ -259,7 +259,7 @@ def biases(updates: NDArray[Any], base: NDArray[Any], classes: int) -> Floats:
     return np.asarray(updates[:, -classes:].astype(np.float64) - base[-classes:])
 
 
-def explained(ids: list[str], verdict: Verdict) -> dict[str, Any]:
+def explained(ids: list[str], assessment: Assessment) -> dict[str, Any]:
     """Return why every client was judged as it was, as JSON values: for the operator, never for the client."""
 
     def of(opinion: Opinion, row: int) -> dict[str, float]:
@@ -268,7 +268,9 @@ def explained(ids: list[str], verdict: Verdict) -> dict[str, Any]:
 
     return {
         "opinions": {
-            client: {name: of(opinion, row) for name, opinion in (*verdict.opinions.items(), ("fused", verdict.fused))}
+            client: {
+                name: of(opinion, row) for name, opinion in (*assessment.opinions.items(), ("fused", assessment.fused))
+            }
             for row, client in enumerate(ids)
         }
     }

@@ -22,13 +22,13 @@ LAST = 1024
 
 
 class BatchedFused(BatchedRule):
-    """`eitr.aggregation.fused.Fused`: its own `judge` decides, run by run."""
+    """`eitr.aggregation.fused.Fused`: its own `assess` decides, run by run."""
 
     remembers = ("sums", "history", "taken")
 
     def __init__(self, rules: Sequence[Rule], *arguments: Any, **options: Any) -> None:
         super().__init__([replace(rule, ramp=0) for rule in rules], *arguments, **options)
-        self.rules = tuple(rules)  # `judge` has the ramp
+        self.rules = tuple(rules)  # `assess` has the ramp
         self.own: list[Fused] = [rule for rule in self.rules if isinstance(rule, Fused)]
         alike = torch.ones(self.runs, dtype=torch.float64, device=self.device)
         never = torch.zeros(self.runs, dtype=torch.bool, device=self.device)
@@ -92,10 +92,10 @@ class BatchedFused(BatchedRule):
                 harm=harmed,
                 pushes=None if harmed is None else last[run][:, -harmed.shape[1] :],
             )
-            verdict = rule.judge(self.history[run, :, : rule.s + 1].numpy(), self.taken[run].numpy(), view)
-            self.history[run, :, : rule.s + 1] = torch.from_numpy(verdict.history)
-            weights[run] = weighed(verdict.shares, claimed[run], rule.cap)
-            reputation[run] = verdict.reputation
+            assessment = rule.assess(self.history[run, :, : rule.s + 1].numpy(), self.taken[run].numpy(), view)
+            self.history[run, :, : rule.s + 1] = torch.from_numpy(assessment.history)
+            weights[run] = weighed(assessment.shares, claimed[run], rule.cap)
+            reputation[run] = assessment.reputation
         parts = torch.from_numpy(weights * np.stack([shortening(own) for own in lengths])).to(self.device)
         models = torch.empty_like(base)
         for run in range(self.runs):
