@@ -9,11 +9,21 @@ from numpy.typing import NDArray
 
 from eitr.aggregation.fused.collusion import Collusion, novelty
 from eitr.aggregation.fused.direction import Direction
+from eitr.aggregation.fused.features import (
+    MASS,
+    PRIOR,
+    Detector,
+    Floats,
+    RoundFeatures,
+    middle,
+    shortening,
+    twins_of,
+    usual_length,
+)
 from eitr.aggregation.fused.magnitude import Magnitude
 from eitr.aggregation.fused.residual import Residual
 from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, noise_of, signs, towards_median
 from eitr.aggregation.fused.validation import Validation
-from eitr.aggregation.fused.view import MASS, PRIOR, Detector, Floats, View, middle, shortening, twins_of, usual_length
 from eitr.aggregation.interface import Result, Round, Rule, remember
 from eitr.aggregation.opinions import Opinion, cumulative_fusion
 from eitr.aggregation.reputation_model import HISTORY, ReputationModel
@@ -33,7 +43,7 @@ _AT_A_TIME = 8
 
 
 class Assessment(NamedTuple):
-    """What the rule makes of a view; clients in the order of the view."""
+    """What the rule makes of the features of a round; clients in the same order."""
 
     opinions: dict[str, Opinion]
     """Of each detector."""
@@ -108,7 +118,7 @@ class Fused(Rule):
         sums = self._sums(state, rows, now)
         state = remember(state, SKETCH, rows, sums.astype(np.float32))
         harm = self._harm(round, base, lengths)
-        view = View(
+        features = RoundFeatures(
             lengths=lengths,
             rejected=found.negative[order] / round.updates.shape[1],
             now=now @ now.T,
@@ -120,7 +130,7 @@ class Fused(Rule):
             pushes=None if harm is None else biases(round.updates, base, harm.shape[1])[order],
         )
         history = self._model.window(state)
-        assessment = self.assess(history[rows], state.rounds[rows], view)
+        assessment = self.assess(history[rows], state.rounds[rows], features)
         history[rows] = assessment.history
         state = state.with_memory(HISTORY, history)
         weights = weighed(assessment.shares, None if round.counts is None else round.counts[order], self.cap)
@@ -150,27 +160,27 @@ class Fused(Rule):
         """Return the reputation of a client by what is remembered."""
         return self._model.standing(state, client)
 
-    def assess(self, history: Floats, rounds: NDArray[np.int64], view: View) -> Assessment:
+    def assess(self, history: Floats, rounds: NDArray[np.int64], features: RoundFeatures) -> Assessment:
         """Form opinions, fuse them, remember, and weigh: the whole decision, from small tables alone.
 
         `history` (clients, s + 1): earlier reputations, newest first, then NaN; `rounds` (clients,): how often each
         took part, this time included.
         """
-        view = replace(view, doubt=self._doubt(history))
-        opinions = {detector.name: detector.observe(view) for detector in self.detectors}
-        fused = Opinion.vacuous(view.clients)
+        features = replace(features, doubt=self._doubt(history))
+        opinions = {detector.name: detector.observe(features) for detector in self.detectors}
+        fused = Opinion.vacuous(features.clients)
         for each in opinions.values():
             fused = cumulative_fusion(fused, self._weighed(each))
         now = fused.expectation(self.a)
         history = np.concatenate([now[:, None], history[:, : self.s]], axis=1)
         reputation = self._model.faded(history)
-        # A good past does not cover a strike, nor one good round a bad past.
+        # The worse of both: a good past must not excuse an attack now, nor one good round a bad past.
         standing = np.minimum(now, reputation)
         shares = self._shares(standing)
         # Twins share one weight: copying gains no vote, nor does one copy harm the client who is copied.
-        shares = shares / (1 + twins_of(view).sum(axis=1))
-        # What few can teach and nobody can test is learned against all others, who never saw it: it counts double.
-        shares = shares * (1.0 + novelty(view))
+        shares = shares / (1 + twins_of(features).sum(axis=1))
+        # A class that few clients have and no trusted page tests counts double: the other clients' steps undo it.
+        shares = shares * (1.0 + novelty(features))
         if self.ramp > 0:
             shares = shares * np.minimum(1.0, rounds / self.ramp)
         return Assessment(opinions, fused, history, reputation, shares)

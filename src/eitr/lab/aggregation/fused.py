@@ -1,4 +1,4 @@
-"""The fused rule for many runs: the views on the device, the decisions, small tables all of them, on the host."""
+"""The fused rule for many runs: features are computed on the device, decisions (from small tables) on the host."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from eitr.aggregation.fused.features import Floats, RoundFeatures, shortening, usual_length
 from eitr.aggregation.fused.rule import DETECTION, Fused, weighed
 from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, noise_of, signs
-from eitr.aggregation.fused.view import Floats, View, shortening, usual_length
 from eitr.aggregation.interface import Rule
 from eitr.lab.aggregation.blocks import run_groups
 from eitr.lab.aggregation.detection import Settings, detect
@@ -81,7 +81,7 @@ class BatchedFused(BatchedRule):
         for run, rule in enumerate(self.own):
             own, rejected, now, together, towards = (table[run] for table in on_host)
             harmed = harm[run]
-            view = View(
+            features = RoundFeatures(
                 lengths=own,
                 rejected=rejected,
                 now=now,
@@ -92,7 +92,7 @@ class BatchedFused(BatchedRule):
                 harm=harmed,
                 pushes=None if harmed is None else last[run][:, -harmed.shape[1] :],
             )
-            assessment = rule.assess(self.history[run, :, : rule.s + 1].numpy(), self.taken[run].numpy(), view)
+            assessment = rule.assess(self.history[run, :, : rule.s + 1].numpy(), self.taken[run].numpy(), features)
             self.history[run, :, : rule.s + 1] = torch.from_numpy(assessment.history)
             weights[run] = weighed(assessment.shares, claimed[run], rule.cap)
             reputation[run] = assessment.reputation
