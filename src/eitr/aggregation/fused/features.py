@@ -69,7 +69,7 @@ class Detector(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the word by which verdicts name it."""
+        """Return the name under which its opinions are reported."""
 
     def observe(self, features: RoundFeatures) -> Opinion:
         """Return an opinion of every client: belief that it is honest, disbelief, and how uncertain that is."""
