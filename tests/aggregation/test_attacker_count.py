@@ -37,12 +37,12 @@ def test_too_few_clients_are_refused_with_what_to_do_and_enough_are_taken(name, 
 
 
 @pytest.mark.parametrize("name", ALL_RULES)
-@pytest.mark.parametrize("clients", [1, 2, 3])
-def test_every_rule_is_defined_for_few_clients_none_of_whom_attack(name, clients):
-    assert RULES[name].defined(clients, 0)
-    _, result = aggregate(name, np.ones((clients, 3)))
-    if name != "fltrust":  # whose step is as long as the root's
-        np.testing.assert_allclose(result.model, 1, atol=0.01)
+def test_every_rule_is_defined_for_few_clients_none_of_whom_attack(name):
+    for clients in (1, 2, 3):
+        assert RULES[name].defined(clients, 0)
+        _, result = aggregate(name, np.ones((clients, 3)))
+        if name != "fltrust":  # whose step is as long as the root's
+            np.testing.assert_allclose(result.model, 1, atol=0.01, err_msg=f"{clients} clients")
 
 
 @pytest.mark.parametrize("name", [name for name in ALL_RULES if name not in ATTACKER_COUNT])
@@ -137,12 +137,10 @@ def test_a_rule_that_nobody_tells_the_number_of_attackers_does_not_let_them_in(n
 
 
 @pytest.mark.parametrize("name", ALL_RULES)
-@pytest.mark.parametrize("dtype", [None, np.float32, np.float64])
-def test_every_rule_can_be_warmed_up_whatever_it_is_told(name, dtype):
-    like = None
-    if dtype is not None:
-        vector = np.ones(3, dtype)
-        given = dict.fromkeys(RULES[name].needs, vector)
-        like = Round(given.get("base"), vector[None], ["a"], root=given.get("root"))
+def test_every_rule_can_be_warmed_up_whatever_it_is_told(name):
     rule = make_rule(name, **({"attackers": 1_000} if name in ATTACKER_COUNT else {}))
-    warm_up(rule, like)
+    warm_up(rule)
+    for dtype in (np.float32, np.float64):
+        vector = np.ones(3, dtype)
+        given = dict.fromkeys(rule.needs, vector)
+        warm_up(rule, Round(given.get("base"), vector[None], ["a"], root=given.get("root")))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -175,10 +177,10 @@ def test_a_longer_or_shorter_window_goes_on_with_what_is_remembered():
         assert np.isnan(state.memory["errors"]).sum() == (4 * 2 if second == 5 else 0)
 
 
-def test_a_model_of_another_size_is_refused():
+def test_a_model_of_another_size_is_refused_also_by_a_state_that_does_not_say_its_size():
     state, _ = aggregate("fldetector", np.ones((2, 3)))
     with pytest.raises(InputError, match="steps of 3 parameters, the updates have 4"):
-        aggregate("fldetector", np.ones((2, 4)), None, state)
+        aggregate("fldetector", np.ones((2, 4)), None, replace(state, parameters=0))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -92,10 +94,10 @@ def test_a_base_is_needed():
         rule.update(rule.init(), Round(None, np.ones((2, 3)), names(2)))
 
 
-def test_a_model_of_another_size_is_refused():
+def test_a_model_of_another_size_is_refused_also_by_a_state_that_does_not_say_its_size():
     state, _ = aggregate("foolsgold", np.ones((2, 3)))
     with pytest.raises(InputError, match="steps of 3 parameters, the updates have 4"):
-        aggregate("foolsgold", np.ones((2, 4)), None, state)
+        aggregate("foolsgold", np.ones((2, 4)), None, replace(state, parameters=0))
 
 
 @pytest.mark.parametrize("degrees", [(0, 20, 60, 130), (0, 50, 100, 150), (0, 35, 80, 200, 300), (10, 40, 75), (0, 80)])

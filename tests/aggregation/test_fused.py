@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eitr.aggregation import Round, make_rule
+from eitr.aggregation.fused.features import shortening
 from eitr.aggregation.fused.rule import DETECTORS, SKETCH
 from eitr.aggregation.fused.sketch import DIMENSIONS
-from eitr.aggregation.fused.view import shortening
 from eitr.aggregation.opinions import Opinion
 from eitr.aggregation.reputation_model import HISTORY
 from eitr.aggregation.rule_state import RuleState, load_state, save_state, state_bytes
 from eitr.compiled import JIT
 from eitr.errors import InputError
 from tests.aggregation.cases import assert_same_state, examples, names, populations
-from tests.aggregation.views import honest, view_of
+from tests.aggregation.round_features import features_of, honest
 
 PARAMETERS = 5000 if JIT else 300
 MANY = pytest.mark.skipif(not JIT, reason="the few parameters of plain Python have much in common by chance")
@@ -254,7 +254,7 @@ def test_a_few_clients_that_everybody_believes_in_do_not_take_the_weight_of_the_
     rule = make_rule("fused", ramp=0)
     history = np.full((10, rule.s + 1), 0.6)
     history[:3] = 0.95
-    shares = rule.judge(history, np.full(len(history), 20), view_of(honest())).shares
+    shares = rule.assess(history, np.full(len(history), 20), features_of(honest())).shares
     np.testing.assert_allclose(shares, shares[0])
 
 
@@ -264,16 +264,16 @@ def test_detectors_are_told_whom_the_past_speaks_against_and_of_newcomers_nothin
     class Listening:
         name = "listening"
 
-        def observe(self, view):
-            told.append(view.doubt)
-            return Opinion.vacuous(view.clients)
+        def observe(self, features):
+            told.append(features.doubt)
+            return Opinion.vacuous(features.clients)
 
     monkeypatch.setattr("eitr.aggregation.fused.rule.DETECTORS", (Listening(),))
     rule = make_rule("fused")
     history = np.full((10, rule.s + 1), 0.9)
     history[:3] = 0.01
     history[9] = np.nan
-    rule.judge(history, np.full(10, 20), view_of(honest(10)))
+    rule.assess(history, np.full(10, 20), features_of(honest(10)))
     assert told[0].tolist() == [1.0] * 3 + [0.0] * 7
 
 
@@ -282,9 +282,9 @@ def test_those_who_teach_what_nobody_can_test_have_more_weight():
     harm, pushes = np.zeros((10, 3)), np.zeros((10, 3))
     pushes[:2, 1] = 1.0
     history = np.full((10, rule.s + 1), 0.9)
-    tested = rule.judge(history, np.full(len(history), 20), view_of(honest(), harm=harm, pushes=pushes)).shares
+    tested = rule.assess(history, np.full(len(history), 20), features_of(honest(), harm=harm, pushes=pushes)).shares
     harm[:, 1] = np.nan
-    new = rule.judge(history, np.full(len(history), 20), view_of(honest(), harm=harm, pushes=pushes)).shares
+    new = rule.assess(history, np.full(len(history), 20), features_of(honest(), harm=harm, pushes=pushes)).shares
     np.testing.assert_allclose(tested, tested[0])
     assert new[:2].min() > 1.5 * new[2:].max()
 

@@ -5,14 +5,14 @@ import pytest
 
 from eitr.aggregation.fused.collusion import Collusion, novelty
 from eitr.aggregation.fused.direction import Direction, towards_majority
+from eitr.aggregation.fused.features import cosines_of, deviation, falling, shortening, usual_length
 from eitr.aggregation.fused.magnitude import Magnitude
 from eitr.aggregation.fused.residual import Residual
 from eitr.aggregation.fused.rule import DETECTORS, biases, weighed
 from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, signs, towards_median
 from eitr.aggregation.fused.validation import Validation
-from eitr.aggregation.fused.view import cosines_of, deviation, falling, shortening, usual_length
 from eitr.robust.steps import folded_steps
-from tests.aggregation.views import colluding, honest, view_of
+from tests.aggregation.round_features import colluding, features_of, honest
 
 each_detector = pytest.mark.parametrize("detector", DETECTORS, ids=lambda detector: detector.name)
 
@@ -41,21 +41,23 @@ def trusted(found):
 @pytest.mark.parametrize("clients", [1, 2])
 def test_one_or_two_clients_cannot_be_compared(detector, clients):
     steps = np.array([[1.0, 0.0], [-50.0, 0.0]])[:clients]
-    view = view_of(steps, rejected=np.ones(clients), harm=np.full((clients, 2), 9.0), pushes=np.ones((clients, 2)))
-    assert knows_nothing(is_opinion(detector.observe(view), clients))
+    features = features_of(
+        steps, rejected=np.ones(clients), harm=np.full((clients, 2), 9.0), pushes=np.ones((clients, 2))
+    )
+    assert knows_nothing(is_opinion(detector.observe(features), clients))
 
 
 @pytest.mark.parametrize("detector", [Residual(), Collusion()], ids=lambda detector: detector.name)
 def test_what_is_usual_among_three_the_residuals_and_collusion_do_not_know(detector):
-    view = view_of(honest(3), rejected=np.array([0.0, 0.0, 1.0]))
-    assert knows_nothing(is_opinion(detector.observe(view), 3))
+    features = features_of(honest(3), rejected=np.array([0.0, 0.0, 1.0]))
+    assert knows_nothing(is_opinion(detector.observe(features), 3))
 
 
 @each_detector
 @pytest.mark.parametrize("clients", [1, 3, 4, 10])
 def test_of_clients_that_stand_still_nobody_is_doubted(detector, clients):
-    view = view_of(np.zeros((clients, 5)), harm=np.zeros((clients, 3)), pushes=np.zeros((clients, 3)))
-    assert doubted(is_opinion(detector.observe(view), clients)) == []
+    features = features_of(np.zeros((clients, 5)), harm=np.zeros((clients, 3)), pushes=np.zeros((clients, 3)))
+    assert doubted(is_opinion(detector.observe(features), clients)) == []
 
 
 @each_detector
@@ -63,18 +65,18 @@ def test_of_clients_that_stand_still_nobody_is_doubted(detector, clients):
 @pytest.mark.parametrize("clients", [4, 5, 10, 40])
 def test_among_honest_clients_nobody_is_doubted(detector, common, clients):
     rng = np.random.default_rng(clients)
-    view = view_of(
+    features = features_of(
         honest(clients, common, 4000, seed=clients),
         rejected=rng.uniform(0, 0.1, clients),
         harm=rng.normal(0, 0.1, (clients, 6)),
         pushes=rng.normal(0, 0.1, (clients, 6)),
     )
-    assert doubted(is_opinion(detector.observe(view), clients)) == []
+    assert doubted(is_opinion(detector.observe(features), clients)) == []
 
 
 @pytest.mark.parametrize("common", [0.95, 0.7, 0.3, 0.0])
 def test_of_three_honest_clients_nobody_is_doubted_for_its_direction(common):
-    assert doubted(Direction().observe(view_of(honest(3, common, 4000)))) == []
+    assert doubted(Direction().observe(features_of(honest(3, common, 4000)))) == []
 
 
 @each_detector
@@ -85,8 +87,8 @@ def test_opinions_go_with_their_client_whatever_its_place(detector):
     steps[1] *= 30
     parts = {"rejected": rng.uniform(0, 1, 9), "harm": rng.normal(0, 2, (9, 4)), "pushes": rng.normal(size=(9, 4))}
     order = rng.permutation(9)
-    one = detector.observe(view_of(steps, **parts))
-    other = detector.observe(view_of(steps[order], **{name: table[order] for name, table in parts.items()}))
+    one = detector.observe(features_of(steps, **parts))
+    other = detector.observe(features_of(steps[order], **{name: table[order] for name, table in parts.items()}))
     np.testing.assert_allclose(other.belief, one.belief[order], rtol=0, atol=1e-9)
     np.testing.assert_allclose(other.disbelief, one.disbelief[order], rtol=0, atol=1e-9)
 
@@ -96,25 +98,25 @@ def test_opinions_go_with_their_client_whatever_its_place(detector):
 
 def test_whose_values_are_nearly_all_rejected_is_doubted():
     rejected = np.array([0.02, 0.03, 0.01, 0.04, 0.02, 0.03, 0.95])
-    found = is_opinion(Residual().observe(view_of(honest(7), rejected=rejected)), 7)
+    found = is_opinion(Residual().observe(features_of(honest(7), rejected=rejected)), 7)
     assert doubted(found) == [6]
     assert trusted(found) == [0, 1, 2, 3, 4, 5]
 
 
 def test_where_everybody_has_values_rejected_nobody_stands_out():
     rejected = np.linspace(0.6, 0.7, 8)
-    assert doubted(Residual().observe(view_of(honest(8), rejected=rejected))) == []
+    assert doubted(Residual().observe(features_of(honest(8), rejected=rejected))) == []
 
 
 def test_a_few_rejected_values_are_nothing_even_among_clients_with_none():
     rejected = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.2])
-    assert trusted(Residual().observe(view_of(honest(6), rejected=rejected))) == [0, 1, 2, 3, 4, 5]
+    assert trusted(Residual().observe(features_of(honest(6), rejected=rejected))) == [0, 1, 2, 3, 4, 5]
 
 
 def test_more_rejected_values_never_earn_more_trust():
     rest = np.full(7, 0.05)
     trust = [
-        Residual().observe(view_of(honest(8), rejected=np.append(rest, share))).belief[7]
+        Residual().observe(features_of(honest(8), rejected=np.append(rest, share))).belief[7]
         for share in np.linspace(0, 1, 21)
     ]
     assert (np.diff(trust) <= 1e-12).all()
@@ -127,7 +129,7 @@ def test_more_rejected_values_never_earn_more_trust():
 def test_who_goes_backwards_is_doubted():
     steps = honest(10)
     steps[[2, 5]] *= -1
-    found = is_opinion(Direction().observe(view_of(steps)), 10)
+    found = is_opinion(Direction().observe(features_of(steps)), 10)
     assert doubted(found) == [2, 5]
     assert trusted(found) == [0, 1, 3, 4, 6, 7, 8, 9]
 
@@ -135,28 +137,28 @@ def test_who_goes_backwards_is_doubted():
 def test_where_the_others_have_no_common_direction_nobody_goes_backwards():
     steps = np.eye(10)
     steps[0] *= -1
-    assert doubted(Direction().observe(view_of(steps))) == []
+    assert doubted(Direction().observe(features_of(steps))) == []
 
 
 def test_both_centres_must_be_on_ones_side():
     steps = honest(10)
-    towards = view_of(steps).towards.copy()
+    towards = features_of(steps).towards.copy()
     towards[3] = -0.5
-    assert doubted(Direction().observe(view_of(steps, towards=towards))) == [3]
+    assert doubted(Direction().observe(features_of(steps, towards=towards))) == [3]
     steps[3] *= -1
-    assert doubted(Direction().observe(view_of(steps, towards=np.full(10, 0.9)))) == [3]
+    assert doubted(Direction().observe(features_of(steps, towards=np.full(10, 0.9)))) == [3]
 
 
 def test_the_past_counts_too_not_only_the_step_of_the_round():
     past = honest(10)
     past[4] *= -1
-    assert doubted(Direction().observe(view_of(np.eye(10), past))) == [4]
+    assert doubted(Direction().observe(features_of(np.eye(10), past))) == [4]
 
 
 def test_a_minority_that_agrees_perfectly_does_not_turn_the_centre():
     steps = honest(10, common=0.8)
     steps[:4] = -steps[9]
-    found = Direction().observe(view_of(steps))
+    found = Direction().observe(features_of(steps))
     assert doubted(found) == [0, 1, 2, 3]
 
 
@@ -178,7 +180,7 @@ def test_vectors_without_a_majority_are_towards_nothing():
 
 @pytest.mark.parametrize("common", [0.0, 0.3])
 def test_clients_that_share_what_nobody_else_has_are_doubted(common):
-    found = is_opinion(Collusion().observe(view_of(colluding(common))), 12)
+    found = is_opinion(Collusion().observe(features_of(colluding(common))), 12)
     assert doubted(found) == [0, 1, 2]
     assert trusted(found) == list(range(3, 12))
 
@@ -189,37 +191,37 @@ BY_DEVIATION = Collusion(common=1e9, too_common=2e9)
 
 @pytest.mark.parametrize("detector", [BY_ITSELF, BY_DEVIATION], ids=["by itself", "by deviation"])
 def test_where_honest_clients_share_nothing_either_way_of_judging_sees_colluders(detector):
-    assert doubted(detector.observe(view_of(colluding()))) == [0, 1, 2]
+    assert doubted(detector.observe(features_of(colluding()))) == [0, 1, 2]
 
 
 def test_while_everybody_learns_the_same_only_deviations_tell():
     steps = honest(12, 0.8, 4000)
     steps[:3] = 1.5 * (steps[:3] + honest(1, 0.0, 4000, seed=9)[0])
-    assert doubted(BY_DEVIATION.observe(view_of(steps))) == [0, 1, 2]
-    assert doubted(BY_ITSELF.observe(view_of(steps))) == []
+    assert doubted(BY_DEVIATION.observe(features_of(steps))) == [0, 1, 2]
+    assert doubted(BY_ITSELF.observe(features_of(steps))) == []
 
 
 def test_a_direction_that_everybody_shares_is_no_collusion():
-    assert doubted(Collusion().observe(view_of(honest(12, 0.95, 4000)))) == []
+    assert doubted(Collusion().observe(features_of(honest(12, 0.95, 4000)))) == []
 
 
 def test_what_is_usual_is_learned_from_clients_that_nobody_doubts():
     steps = colluding(clients=12, colluders=6)
     doubt = np.repeat([1.0, 0.0], 6)
-    assert doubted(Collusion().observe(view_of(steps, doubt=doubt))) == list(range(6))
+    assert doubted(Collusion().observe(features_of(steps, doubt=doubt))) == list(range(6))
 
 
 def test_with_fewer_than_four_undoubted_clients_nothing_is_usual():
-    assert knows_nothing(Collusion().observe(view_of(colluding(), doubt=np.repeat([1.0, 0.0], [9, 3]))))
+    assert knows_nothing(Collusion().observe(features_of(colluding(), doubt=np.repeat([1.0, 0.0], [9, 3]))))
 
 
 def test_those_that_bring_a_new_topic_together_are_not_taken_for_colluders():
     harm = np.zeros((12, 3))
     pushes = np.zeros((12, 3))
     pushes[:3, 2] = 1.0
-    known = Collusion().observe(view_of(colluding(), harm=harm, pushes=pushes))
+    known = Collusion().observe(features_of(colluding(), harm=harm, pushes=pushes))
     harm[:, 2] = np.nan
-    new = Collusion().observe(view_of(colluding(), harm=harm, pushes=pushes))
+    new = Collusion().observe(features_of(colluding(), harm=harm, pushes=pushes))
     assert doubted(known) == [0, 1, 2]
     assert (new.uncertainty[:3] == 1).all()
     assert trusted(new) == list(range(3, 12))
@@ -227,16 +229,18 @@ def test_those_that_bring_a_new_topic_together_are_not_taken_for_colluders():
 
 def test_novelty_is_nothing_where_nothing_can_be_new():
     steps, pushes = honest(4), np.ones((4, 2))
-    assert novelty(view_of(steps)).tolist() == [0.0] * 4
-    assert novelty(view_of(steps, harm=np.zeros((4, 2)), pushes=pushes)).tolist() == [0.0] * 4
+    assert novelty(features_of(steps)).tolist() == [0.0] * 4
+    assert novelty(features_of(steps, harm=np.zeros((4, 2)), pushes=pushes)).tolist() == [0.0] * 4
     unknown = np.full((4, 2), np.nan)
-    assert novelty(view_of(steps, harm=unknown, pushes=0 * pushes)).tolist() == [0.0] * 4
+    assert novelty(features_of(steps, harm=unknown, pushes=0 * pushes)).tolist() == [0.0] * 4
 
 
 def novelty_of(*pushes: float) -> list[float]:
     """Return the novelty of clients that push a class nobody can test by so much."""
     harm = np.array([[0.0, np.nan]] * len(pushes))
-    return novelty(view_of(honest(len(pushes)), harm=harm, pushes=np.array([[9.0, push] for push in pushes]))).tolist()
+    return novelty(
+        features_of(honest(len(pushes)), harm=harm, pushes=np.array([[9.0, push] for push in pushes]))
+    ).tolist()
 
 
 def test_who_teaches_a_class_raises_it_by_more_than_the_others_lower_it():
@@ -257,14 +261,14 @@ def test_who_sends_the_opposite_of_everybody_teaches_nothing():
 
 def test_steps_many_times_as_long_as_usual_and_next_to_none_are_doubted():
     steps = honest(8) * np.array([1, 1.1, 0.9, 1, 1, 1, 50, 1e-6])[:, None]
-    found = is_opinion(Magnitude().observe(view_of(steps)), 8)
+    found = is_opinion(Magnitude().observe(features_of(steps)), 8)
     assert doubted(found) == [6, 7]
     assert trusted(found) == [0, 1, 2, 3, 4, 5]
 
 
 def test_the_longer_a_step_beyond_the_usual_the_less_it_is_trusted():
     trust = [
-        Magnitude().observe(view_of(honest(6) * np.array([1, 1, 1, 1, 1, length])[:, None])).belief[5]
+        Magnitude().observe(features_of(honest(6) * np.array([1, 1, 1, 1, 1, length])[:, None])).belief[5]
         for length in (1, 2, 3, 4, 8, 100, 1e6)
     ]
     assert (np.diff(trust) <= 0).all()
@@ -275,12 +279,12 @@ def test_the_longer_a_step_beyond_the_usual_the_less_it_is_trusted():
 def test_lengths_are_relative_to_the_round():
     steps = honest(5) * np.array([1, 1, 1, 1, 40.0])[:, None]
     for scale in (1e-20, 1.0, 1e6):
-        assert doubted(Magnitude().observe(view_of(scale * steps))) == [4]
+        assert doubted(Magnitude().observe(features_of(scale * steps))) == [4]
 
 
 def test_a_majority_that_sends_next_to_nothing_does_not_make_the_others_too_long():
     lengths = np.array([1e-9, 1e-9, 1e-9, 1e-9, 1.0, 1.0, 1.0, 1.0, 1.0])
-    assert trusted(Magnitude().observe(view_of(honest(9) * lengths[:, None]))) == [4, 5, 6, 7, 8]
+    assert trusted(Magnitude().observe(features_of(honest(9) * lengths[:, None]))) == [4, 5, 6, 7, 8]
 
 
 # Validation.
@@ -289,7 +293,7 @@ def test_a_majority_that_sends_next_to_nothing_does_not_make_the_others_too_long
 def test_who_ruins_a_class_is_doubted():
     harm = np.zeros((6, 4))
     harm[2, 3] = 20.0
-    found = is_opinion(Validation().observe(view_of(honest(6), harm=harm)), 6)
+    found = is_opinion(Validation().observe(features_of(honest(6), harm=harm)), 6)
     assert doubted(found) == [2]
     assert trusted(found) == [0, 1, 3, 4, 5]
 
@@ -297,22 +301,22 @@ def test_who_ruins_a_class_is_doubted():
 def test_good_done_to_other_classes_does_not_make_up_for_harm():
     harm = np.zeros((6, 4))
     harm[2] = [-20.0, -20.0, -20.0, 20.0]
-    assert doubted(Validation().observe(view_of(honest(6), harm=harm))) == [2]
+    assert doubted(Validation().observe(features_of(honest(6), harm=harm))) == [2]
 
 
 def test_harm_that_everybody_does_is_nobodys():
-    assert doubted(Validation().observe(view_of(honest(6), harm=np.full((6, 4), 20.0)))) == []
+    assert doubted(Validation().observe(features_of(honest(6), harm=np.full((6, 4), 20.0)))) == []
 
 
 def test_without_trusted_pages_nothing_is_known():
-    assert knows_nothing(Validation().observe(view_of(honest(6))))
-    assert knows_nothing(Validation().observe(view_of(honest(6), harm=np.full((6, 4), np.nan))))
+    assert knows_nothing(Validation().observe(features_of(honest(6))))
+    assert knows_nothing(Validation().observe(features_of(honest(6), harm=np.full((6, 4), np.nan))))
 
 
 def test_a_class_without_trusted_pages_is_not_asked_about():
     harm = np.random.default_rng(0).normal(0, 0.1, (6, 3))
     blind = np.insert(harm, 1, np.nan, axis=1)
-    one, other = (Validation().observe(view_of(honest(6), harm=table)) for table in (harm, blind))
+    one, other = (Validation().observe(features_of(honest(6), harm=table)) for table in (harm, blind))
     np.testing.assert_array_equal(one.belief, other.belief)
     np.testing.assert_array_equal(one.disbelief, other.disbelief)
 

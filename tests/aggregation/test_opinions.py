@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eitr.aggregation.opinions import Opinion, averaging_fusion, cumulative_fusion, trust_discount
+from eitr.aggregation.opinions import Opinion, cumulative_fusion, trust_discount
 from tests.aggregation.cases import examples
 
 PRIOR = 2.0
@@ -27,7 +27,6 @@ def dogmatic(draw):
 
 
 any_opinion = opinions() | dogmatic() | st.just(Opinion.vacuous(1))
-fusions = pytest.mark.parametrize("fusion", [cumulative_fusion, averaging_fusion])
 
 
 def parts(opinion):
@@ -72,18 +71,16 @@ def test_the_expectation_lies_between_belief_and_what_is_not_disbelieved(opinion
     assert (expected <= 1 - opinion.disbelief + 1e-12).all()
 
 
-@fusions
 @examples(500, 500)
 @given(any_opinion, any_opinion)
-def test_joined_opinions_are_opinions(fusion, first, second):
-    assert_opinion(fusion(first, second))
+def test_joined_opinions_are_opinions(first, second):
+    assert_opinion(cumulative_fusion(first, second))
 
 
-@fusions
 @examples(300, 300)
 @given(any_opinion, any_opinion)
-def test_it_does_not_matter_who_speaks_first(fusion, first, second):
-    assert_same(fusion(first, second), fusion(second, first), atol=1e-12)
+def test_it_does_not_matter_who_speaks_first(first, second):
+    assert_same(cumulative_fusion(first, second), cumulative_fusion(second, first), atol=1e-12)
 
 
 @examples(500, 500)
@@ -113,14 +110,6 @@ def test_evidence_of_independent_sources_adds_up(mine, theirs):
 
 
 @examples(300, 300)
-@given(evidence, evidence)
-def test_evidence_of_sources_that_saw_the_same_is_averaged(mine, theirs):
-    joined = averaging_fusion(*(Opinion.from_evidence([r], [s], PRIOR) for r, s in (mine, theirs)))
-    expected = [(mine[0] + theirs[0]) / 2, (mine[1] + theirs[1]) / 2]
-    np.testing.assert_allclose(np.concatenate(joined.evidence(PRIOR)), expected, rtol=1e-9, atol=1e-9)
-
-
-@examples(300, 300)
 @given(any_opinion, any_opinion)
 def test_more_sources_never_leave_more_uncertainty(first, second):
     joined = cumulative_fusion(first, second).uncertainty
@@ -136,24 +125,10 @@ def test_a_source_that_doubts_more_never_raises_the_expectation(first, second, m
     assert (after <= before + 1e-9).all()
 
 
-@examples(300, 300)
-@given(any_opinion)
-def test_an_average_with_oneself_is_oneself(opinion):
-    assert_same(averaging_fusion(opinion, opinion), opinion, atol=1e-12)
-
-
-def test_averages_depend_on_the_order_of_joining():
-    first, second, third = (Opinion.from_evidence([r], [s], PRIOR) for r, s in ((8.0, 0.0), (0.0, 8.0), (1.0, 1.0)))
-    left = averaging_fusion(averaging_fusion(first, second), third)
-    right = averaging_fusion(first, averaging_fusion(second, third))
-    assert left.belief[0] + 0.1 < right.belief[0]
-
-
 def test_two_dogmatic_opinions_count_the_same_and_one_alone_decides():
     sure, opposed = (Opinion(np.array([b]), np.array([1 - b]), np.zeros(1)) for b in (1.0, 0.0))
-    for fusion in (cumulative_fusion, averaging_fusion):
-        assert parts(fusion(sure, opposed)).ravel().tolist() == [0.5, 0.5, 0.0]
-        assert_same(fusion(sure, Opinion.from_evidence([1.0], [99.0], PRIOR)), sure, atol=1e-12)
+    assert parts(cumulative_fusion(sure, opposed)).ravel().tolist() == [0.5, 0.5, 0.0]
+    assert_same(cumulative_fusion(sure, Opinion.from_evidence([1.0], [99.0], PRIOR)), sure, atol=1e-12)
 
 
 def test_clients_are_joined_each_for_itself():

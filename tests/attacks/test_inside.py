@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="attacks work on torch tensors; install eitr[lab]")
 
-from eitr.attacks.inside import LONGEST, OBVIOUS, Chance, Inside, Kitchen, Recipe, explored, varied  # noqa: E402
+from eitr.attacks.inside import LONGEST, OBVIOUS, CandidateBuilder, Inside, RandomNumbers, Recipe, explored, varied  # noqa: E402
 from eitr.attacks.interface import Rehearsal  # noqa: E402
 from eitr.errors import InputError  # noqa: E402
 from tests.attacks.scenes import scene, with_inside_knowledge  # noqa: E402
@@ -109,7 +109,7 @@ def test_a_loss_that_is_no_number_is_not_preferred():
 def test_attackers_that_go_the_same_way_differ_by_their_noise():
     recipe = Recipe((1.0, 0.0, 0.0, 0.0), loudness=0.5)
     given = scene(parameters=20_000)
-    steps = Kitchen(given).prepared(recipe) - given.base
+    steps = CandidateBuilder(given).build(recipe) - given.base
     assert torch.cosine_similarity(steps[0], steps[1], dim=0) == pytest.approx(0.8, abs=0.02)
 
 
@@ -148,7 +148,7 @@ def test_it_needs_the_engine_that_rehearses(missing):
 
 
 def test_recipes_stay_within_their_bounds():
-    chance = Chance(1)
+    chance = RandomNumbers(1)
     recipes = [explored(chance) for _ in range(100)]
     recipes += [varied(recipe, chance, 0.5) for recipe in recipes]
     assert all(0 <= recipe.share <= 1 for recipe in recipes)
@@ -157,7 +157,7 @@ def test_recipes_stay_within_their_bounds():
 
 
 def test_the_numbers_of_its_chance_are_standard_normal():
-    chance = Chance(7)
+    chance = RandomNumbers(7)
     drawn = [chance.normal() for _ in range(5000)]
     assert np.mean(drawn) == pytest.approx(0, abs=0.05)
     assert np.std(drawn) == pytest.approx(1, abs=0.05)

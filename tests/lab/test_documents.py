@@ -64,7 +64,7 @@ def test_the_example_of_an_attack_is_one():
     names = {}
     exec(
         "from dataclasses import dataclass\nfrom typing import ClassVar\nimport torch\n"
-        "from eitr.attacks.crafted import Crafted\nfrom eitr.attacks.interface import Scene\n"
+        "from eitr.attacks.model_poisoning import ModelPoisoning\nfrom eitr.attacks.interface import Scene\n"
         "from eitr.settings import setting\n" + example,
         names,
     )

@@ -1,4 +1,4 @@
-"""Rules that combine the updates of a round into one model: one rule a file, one protocol, one registry."""
+"""Rules that combine the updates of a round into one model: one rule per file, one protocol, one registry."""
 
 from eitr.aggregation.interface import Result, Round, Rule
 from eitr.aggregation.parameters import flatten_state_dict, unflatten_state_dict

@@ -54,7 +54,7 @@ class Bulyan(AttackerCountRule):
         if self.attackers == 0:
             return np.arange(size)
         distances = squared_distances(gram)
-        np.fill_diagonal(distances, np.inf)  # nobody is a neighbour of himself
+        np.fill_diagonal(distances, np.inf)  # no client is its own neighbour
         near = np.argsort(distances, axis=1, kind="stable")
         ascending = np.take_along_axis(distances, near, axis=1)
         hair = HAIR * size * float(np.diag(gram).max())

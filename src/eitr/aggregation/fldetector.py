@@ -16,7 +16,7 @@ from eitr.robust.gram import gram_by_blocks
 from eitr.settings import setting
 
 STEPS, PATH, KEPT, ERRORS = "steps", "path", "kept", "errors"
-"""Names of the arrays in a state, a row a client:
+"""Names of the arrays in a state, one row per client:
 
 steps   (clients, parameters): the client's last step.
 path    (clients, models * columns): the last global models, newest last. They belong to no client, but a state holds
@@ -258,7 +258,7 @@ def _path(state: RuleState, base: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _with_path(state: RuleState, present: NDArray[np.int64], path: NDArray[np.float32]) -> RuleState:
-    """Return the state with the path cut into a piece a client, and a note of who was present."""
+    """Return the state with the path cut into one piece per client, and a note of who was present."""
     clients, (models, parameters) = len(state.clients), path.shape
     pieces = np.zeros((clients, models * -(-parameters // clients)), dtype=np.float32)
     kept = np.zeros((clients, 4), dtype=np.int64)

@@ -21,8 +21,8 @@ class GeometricMedian(LinearRule):
         v <- sum_i b_i w_i / sum_i b_i,      b_i = 1 / max(nu, |v - w_i|)
 
     Known as RFA. The publication stops after three iterations, each of which costs its clients a secure sum, and weighs
-    clients by their sample counts; here iterations are free, so that we go on until nothing moves, and nobody's claim
-    about his counts is believed.
+    clients by their sample counts; here iterations are free, so we go on until nothing moves, and no client's claim
+    about its counts is believed.
 
     >>> from eitr.aggregation import Round
     >>> base, updates = np.zeros(2, dtype=np.float32), np.array([[0, 0], [0, 2], [2, 0], [90, 90]], dtype=np.float32)

@@ -47,7 +47,7 @@ class MultiKrum(AttackerCountRule, LinearRule):
     def _by_score(self, gram: Floats) -> NDArray[np.int64]:
         """Return the clients in ascending order of their scores."""
         distances = squared_distances(gram)
-        np.fill_diagonal(distances, np.inf)  # nobody is a neighbour of himself
+        np.fill_diagonal(distances, np.inf)  # no client is its own neighbour
         neighbours = max(len(gram) - self.attackers - 2, 0)
         scores = np.sort(distances, axis=1)[:, :neighbours].sum(axis=1)
         return ranked(scores, HAIR * len(gram) * float(np.diag(gram).max()))

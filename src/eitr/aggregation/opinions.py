@@ -57,26 +57,23 @@ class Opinion:
 def cumulative_fusion(first: Opinion, second: Opinion) -> Opinion:
     """Join opinions from independent sources: their evidence adds up, and uncertainty falls.
 
+    Two dogmatic opinions (u = 0) count the same.
+
         b = (b1 u2 + b2 u1) / (u1 + u2 - u1 u2)      u = u1 u2 / (u1 + u2 - u1 u2)
 
     >>> once = Opinion.from_evidence([3.0], [1.0], 2.0)
     >>> cumulative_fusion(once, once).evidence(2.0)
     (array([6.]), array([2.]))
     """
-    total = first.uncertainty + second.uncertainty - first.uncertainty * second.uncertainty
-    return _joined(first, second, total, first.uncertainty * second.uncertainty)
-
-
-def averaging_fusion(first: Opinion, second: Opinion) -> Opinion:
-    """Join opinions from sources that saw the same: their evidence is averaged.
-
-        b = (b1 u2 + b2 u1) / (u1 + u2)      u = 2 u1 u2 / (u1 + u2)
-
-    >>> once = Opinion.from_evidence([3.0], [1.0], 2.0)
-    >>> averaging_fusion(once, once).evidence(2.0)
-    (array([3.]), array([1.]))
-    """
-    return _joined(first, second, first.uncertainty + second.uncertainty, 2 * first.uncertainty * second.uncertainty)
+    both = first.uncertainty * second.uncertainty
+    total = first.uncertainty + second.uncertainty - both
+    dogmatic = total <= 0
+    scale = np.where(dogmatic, 1.0, total)
+    # The weight of an opinion is the other's uncertainty.
+    mine, theirs = (np.where(dogmatic, 0.5, other.uncertainty / scale) for other in (second, first))
+    belief = mine * first.belief + theirs * second.belief
+    disbelief = mine * first.disbelief + theirs * second.disbelief
+    return Opinion(belief, disbelief, np.where(dogmatic, 0.0, both / scale))
 
 
 def trust_discount(trust: ArrayLike, opinion: Opinion) -> Opinion:
@@ -90,15 +87,3 @@ def trust_discount(trust: ArrayLike, opinion: Opinion) -> Opinion:
     share = np.asarray(trust, dtype=np.float64)
     belief, disbelief = share * opinion.belief, share * opinion.disbelief
     return Opinion(belief, disbelief, np.maximum(1.0 - belief - disbelief, 0.0))
-
-
-def _joined(first: Opinion, second: Opinion, total: Floats, uncertainty: Floats) -> Opinion:
-    """Weigh belief and disbelief by the other's uncertainty; two dogmatic opinions (u = 0) count the same."""
-    dogmatic = total <= 0
-    scale = np.where(dogmatic, 1.0, total)
-    mine, theirs = (
-        np.where(dogmatic, 0.5, other.uncertainty / scale) for other in (second, first)
-    )  # the weight of an opinion is the other's uncertainty
-    belief = mine * first.belief + theirs * second.belief
-    disbelief = mine * first.disbelief + theirs * second.disbelief
-    return Opinion(belief, disbelief, np.where(dogmatic, 0.0, uncertainty / scale))

@@ -19,7 +19,7 @@ from eitr.io.safetensors_file import pack, read_limited, unpack
 FORMAT = "eitr-state"
 VERSION = 1
 SIZE_LIMIT = 16 << 30
-"""Rules that remember whole vectors, such as FoolsGold, need a megabyte a client."""
+"""Rules that remember whole vectors, such as FoolsGold, need a megabyte per client."""
 
 Array = NDArray[Any]
 
@@ -38,7 +38,7 @@ class RuleState:
     rounds: NDArray[np.int64] = field(default_factory=_no_rounds)
     """(clients,): rounds each client took part in."""
     memory: Mapping[str, Array] = field(default_factory=dict)
-    """The rule's own arrays, one row a client."""
+    """The rule's own arrays, one row per client."""
     parameters: int = 0
     """How many parameters the models of its rounds have; 0: not known, as in files of version 0.1."""
 

@@ -1,4 +1,4 @@
-"""What malicious clients do: one attack a file, one protocol, one registry."""
+"""What malicious clients do: one attack per file, one protocol, one registry."""
 
 from eitr.attacks.interface import Attack
 from eitr.attacks.registry import ATTACKS, make_attack

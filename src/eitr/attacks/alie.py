@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar
 
-from eitr.attacks.crafted import Crafted, by_all, honest
 from eitr.attacks.interface import Scene
+from eitr.attacks.model_poisoning import ModelPoisoning, by_all, honest
 from eitr.settings import setting
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alie(Crafted):
+class Alie(ModelPoisoning):
     """w = mean(others) - z std(others), per parameter; all attackers send the same.
 
     z = 0 stands for the publication's z_max, the most with which s honest clients are still expected farther out than

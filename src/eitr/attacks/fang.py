@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from eitr.attacks.crafted import Crafted, Stream, chance, honest
 from eitr.attacks.interface import Scene
+from eitr.attacks.model_poisoning import ModelPoisoning, Stream, chance, honest
 from eitr.settings import setting
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fang(Crafted):
+class Fang(ModelPoisoning):
     """Per parameter, with s the sign of the mean step of the others, drawn anew by each attacker from
 
         s > 0: [min / b, min] if min > 0, else [b min, min]        min, max: over the others

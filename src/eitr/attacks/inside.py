@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from eitr.attacks.carried import ON_DATA, Carrier
-from eitr.attacks.crafted import Stream, honest, noise, unit
 from eitr.attacks.interface import Rehearsal, Scene
+from eitr.attacks.model_poisoning import Stream, honest, noise, unit
+from eitr.attacks.wrapping import WrappingAttack
 from eitr.errors import InputError
 from eitr.model.random import draw, key_of
 from eitr.model.torch_random import WORDS
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 DIRECTIONS = 4
-"""How many directions a recipe mixes: see `Kitchen`."""
+"""How many directions a recipe mixes: see `CandidateBuilder`."""
 _ONE_EACH = tuple(tuple(float(one == other) for other in range(DIRECTIONS)) for one in range(DIRECTIONS))
 LONGEST = 3.0
 """Steps are up to so many times as long as the median honest one."""
@@ -28,7 +28,7 @@ LOUDEST = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inside(Carrier):
+class Inside(WrappingAttack):
     """Of `candidates` things to send, the one with the largest harm after which no attacker stands below the median.
 
     A candidate is, for attacker k, base + length * median honest length * unit(v_k), with
@@ -61,18 +61,17 @@ class Inside(Carrier):
     needs_rehearsal: ClassVar[bool] = True
 
     candidates: int = setting(200, "how many things to send are tried in a round", least=1, most=1_000_000)
-    of: str = setting("label-flip", "the attack on the data", choices=ON_DATA)
 
     def craft(self, scene: Scene) -> "torch.Tensor":
         """Search for what to send."""
         if scene.rehearse is None or scene.harm is None:
             raise InputError("the attack 'inside' needs the engine for processors, which lets it rehearse a round")
         rehearse, harm = scene.rehearse, scene.harm
-        kitchen = Kitchen(scene)
-        chance = Chance(key_of(scene.seed, Stream.RECIPES, scene.round))
+        builder = CandidateBuilder(scene)
+        numbers = RandomNumbers(key_of(scene.seed, Stream.RECIPES, scene.round))
 
         def tried(recipe: Recipe) -> _Tried:
-            sent = kitchen.prepared(recipe)
+            sent = builder.build(recipe)
             return _Tried(_worth(rehearse(sent), len(scene.mine), harm), recipe, sent)
 
         best = tried(OBVIOUS[0])
@@ -80,9 +79,9 @@ class Inside(Carrier):
             # Beyond the half, from 0 to 1: the variation shrinks from a half to a twentieth.
             done = 2 * number / self.candidates - 1
             if done >= 0:
-                recipe = varied(best.recipe, chance, 0.5 * 0.1**done)
+                recipe = varied(best.recipe, numbers, 0.5 * 0.1**done)
             else:
-                recipe = OBVIOUS[number] if number < len(OBVIOUS) else explored(chance)
+                recipe = OBVIOUS[number] if number < len(OBVIOUS) else explored(numbers)
             best = max(best, tried(recipe), key=lambda one: one.worth)
         return best.sent
 
@@ -116,7 +115,7 @@ class _Tried(NamedTuple):
     sent: "torch.Tensor"
 
 
-class Chance:
+class RandomNumbers:
     """Random numbers one after the other."""
 
     def __init__(self, key: int) -> None:
@@ -132,8 +131,8 @@ class Chance:
         return math.sqrt(-2 * math.log(self.uniform())) * math.cos(2 * math.pi * self.uniform())
 
 
-class Kitchen:
-    """Makes candidates of recipes: everything that does not depend on the recipe is computed once a round."""
+class CandidateBuilder:
+    """Builds candidates from recipes. What does not depend on the recipe is computed once per round."""
 
     def __init__(self, scene: Scene) -> None:
         import torch
@@ -148,7 +147,7 @@ class Kitchen:
         self._length = torch.quantile(steps.norm(dim=1), 0.5)
         self._noise = unit(noise(scene, Stream.INSIDE))
 
-    def prepared(self, recipe: Recipe) -> "torch.Tensor":
+    def build(self, recipe: Recipe) -> "torch.Tensor":
         """Return what the attackers send, (attackers, parameters)."""
         parts = zip(recipe.mix, self._directions, strict=True)
         harmful = unit(sum((weight * direction for weight, direction in parts), start=0 * self._noise))
@@ -161,25 +160,25 @@ class Kitchen:
         return self._steps[[(recipe.model + k) % len(self._steps) for k in range(self._attackers)]]
 
 
-def explored(chance: Chance) -> Recipe:
+def explored(numbers: RandomNumbers) -> Recipe:
     """Return a recipe from anywhere; squared exponential numbers, so that often one direction prevails."""
-    mix = tuple(math.log(chance.uniform()) ** 2 for _ in range(DIRECTIONS))
-    share = chance.uniform()
-    length = LONGEST * chance.uniform()
-    loudness = LOUDEST * chance.uniform() ** 2
-    model = int(chance.uniform() * 2**20)
-    return Recipe(mix, share, length, loudness, model if chance.uniform() < 0.5 else -1)
+    mix = tuple(math.log(numbers.uniform()) ** 2 for _ in range(DIRECTIONS))
+    share = numbers.uniform()
+    length = LONGEST * numbers.uniform()
+    loudness = LOUDEST * numbers.uniform() ** 2
+    model = int(numbers.uniform() * 2**20)
+    return Recipe(mix, share, length, loudness, model if numbers.uniform() < 0.5 else -1)
 
 
-def varied(recipe: Recipe, chance: Chance, by: float) -> Recipe:
+def varied(recipe: Recipe, numbers: RandomNumbers, by: float) -> Recipe:
     """Return a recipe near another one."""
     total = sum(map(abs, recipe.mix)) or 1.0
     return replace(
         recipe,
-        mix=tuple(weight / total + by * chance.normal() for weight in recipe.mix),
-        share=_within(recipe.share + by * chance.normal(), 1.0),
-        length=_within(recipe.length * math.exp(by * chance.normal()), LONGEST),
-        loudness=_within(recipe.loudness * math.exp(by * chance.normal()), LOUDEST),
+        mix=tuple(weight / total + by * numbers.normal() for weight in recipe.mix),
+        share=_within(recipe.share + by * numbers.normal(), 1.0),
+        length=_within(recipe.length * math.exp(by * numbers.normal()), LONGEST),
+        loudness=_within(recipe.loudness * math.exp(by * numbers.normal()), LOUDEST),
     )
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from eitr.attacks.crafted import Crafted, by_all, honest
 from eitr.attacks.interface import Scene
+from eitr.attacks.model_poisoning import ModelPoisoning, by_all, honest
 from eitr.settings import setting
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ipm(Crafted):
+class Ipm(ModelPoisoning):
     """w = base - epsilon mean(others - base); all attackers send the same.
 
     A small epsilon hides among the honest steps and drags on them; one above (M - f) / f turns even the mean of M

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from eitr.attacks.crafted import Crafted, by_all, honest, unit
 from eitr.attacks.interface import Scene
+from eitr.attacks.model_poisoning import ModelPoisoning, by_all, honest, unit
 from eitr.settings import setting
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MinMax(Crafted):
+class MinMax(ModelPoisoning):
     """w = m + gamma p with m = mean(others), p a perturbation, and the largest gamma such that
 
         max_i |w - w_i|^2 <= max_ij |w_i - w_j|^2        over the others i, j

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from eitr.attacks.crafted import Crafted, Stream, noise
 from eitr.attacks.interface import Scene
+from eitr.attacks.model_poisoning import ModelPoisoning, Stream, noise
 from eitr.settings import setting
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noise(Crafted):
+class Noise(ModelPoisoning):
     """w = mine + sigma n with n standard normal, drawn anew by each attacker in each round.
 
     >>> import torch

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from eitr.attacks.carried import ON_DATA, Carrier
 from eitr.attacks.interface import Scene
+from eitr.attacks.wrapping import WrappingAttack
 from eitr.settings import setting
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scaling(Carrier):
+class Scaling(WrappingAttack):
     """w = base + factor (mine - base), with `mine` trained on poisoned data.
 
     With factor = M / attackers the mean of the updates is what the attackers alone would have made of the model.
@@ -29,7 +29,6 @@ class Scaling(Carrier):
     summary: ClassVar[str] = "a poisoned step, multiplied (model replacement)"
 
     factor: float = setting(10.0, "what the step is multiplied by", above=0.0, most=1e6)
-    of: str = setting("label-flip", "the attack on the data", choices=ON_DATA)
 
     def craft(self, scene: Scene) -> "torch.Tensor":
         """Multiply the step."""

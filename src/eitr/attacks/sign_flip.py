@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from eitr.attacks.crafted import Crafted
 from eitr.attacks.interface import Scene
+from eitr.attacks.model_poisoning import ModelPoisoning
 from eitr.settings import setting
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignFlip(Crafted):
+class SignFlip(ModelPoisoning):
     """w = base - scale (mine - base): the honest step, backwards.
 
     >>> import torch

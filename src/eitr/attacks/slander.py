@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from eitr.attacks.crafted import Crafted, Stream, noise, root_mean_square
 from eitr.attacks.interface import Scene
+from eitr.attacks.model_poisoning import ModelPoisoning, Stream, noise, root_mean_square
 from eitr.model.random import key_of, permutation
 from eitr.settings import setting
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slander(Crafted):
+class Slander(ModelPoisoning):
     """w_k = v_k + noise rms(v_k - base) n_k with v_k what the k-th attacker's victim, an honest client, will send.
 
     Victims are the first of a seeded permutation: one for each attacker while there are enough of them, and the same in

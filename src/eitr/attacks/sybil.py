@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from eitr.attacks.carried import ON_DATA, Carrier
-from eitr.attacks.crafted import Stream, noise, root_mean_square
 from eitr.attacks.interface import Scene
+from eitr.attacks.model_poisoning import Stream, noise, root_mean_square
+from eitr.attacks.wrapping import WrappingAttack
 from eitr.settings import setting
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sybil(Carrier):
+class Sybil(WrappingAttack):
     """w_k = w_1 + noise rms(w_1 - base) n_k with w_1 what the first attacker trained and n_k standard normal.
 
     Two such steps have a cosine of about 1 / (1 + noise^2).
@@ -30,7 +30,6 @@ class Sybil(Carrier):
     name: ClassVar[str] = "sybil"
     summary: ClassVar[str] = "noisy copies of one poisoned update"
 
-    of: str = setting("label-flip", "the attack on the data", choices=ON_DATA)
     # A cosine of 0.8: no twins any more, and the noise of three copies takes little from their mean.
     noise: float = setting(0.5, "size of the noise, in root mean squares of the step", least=0.0, most=1e3)
 

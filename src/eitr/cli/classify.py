@@ -49,21 +49,21 @@ def classify(
     document = fetch(source or "")
     page = extract(document.data, content_type=document.content_type)
     classifier = Classifier.shipped()
-    verdict, reasons = classifier.classify([page])[0], classifier.reasons(page)[:words]
+    prediction, reasons = classifier.classify([page])[0], classifier.reasons(page)[:words]
     if as_json:
         found = [{"word": reason.word, "weight": round(reason.weight, 4)} for reason in reasons]
         print(
             json.dumps(
                 {
-                    "label": verdict.label,
-                    "probabilities": verdict.probabilities,
+                    "label": prediction.label,
+                    "probabilities": prediction.probabilities,
                     "words": found,
                     "title": page.title,
                 }
             )
         )
         return
-    _print_verdict(page.title, verdict.label, verdict.probabilities, [reason.word for reason in reasons])
+    _print_prediction(page.title, prediction.label, prediction.probabilities, [reason.word for reason in reasons])
 
 
 def _classify_rows(path: Path) -> None:
@@ -85,8 +85,8 @@ def _classify_rows(path: Path) -> None:
         raise InputError(f"{path}: {bad} bad line{'s were' if bad > 1 else ' was'} left out")
 
 
-def _print_verdict(title: str, label: str, probabilities: dict[str, float], words: list[str]) -> None:
-    """Print a verdict for people: a bar a class, the reasons below."""
+def _print_prediction(title: str, label: str, probabilities: dict[str, float], words: list[str]) -> None:
+    """Print a prediction for people: one bar per class, the reasons below."""
     console = Console()
     topic = TOPICS[index_of(label)]
     console.print(Text.assemble("\n", (printable((title.splitlines() or ["(a page without a title)"])[0]), "bold")))

@@ -74,7 +74,7 @@ def partition(
     data_dir: Folder = None,
     size: Size = None,
 ) -> None:
-    """Draw which classes each client gets, as a stacked bar a client.
+    """Draw which classes each client gets, as one stacked bar per client.
 
     Example: `eitr data partition builtin --clients 10 --alpha 0.9 --out partition.svg`
     """

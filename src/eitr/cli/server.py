@@ -121,7 +121,7 @@ def invite(
     folder: Folder = None,
     database: Database = None,
 ) -> None:
-    """Make invitations and print their codes, one a line. Only hashes are kept: write them down.
+    """Make invitations and print their codes, one per line. Only hashes are kept: write them down.
 
     Example: `eitr invite 30 --note "course of 2027" > codes.txt`
     """

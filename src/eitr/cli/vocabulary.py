@@ -9,7 +9,7 @@ from eitr.cli.console import busy, tell
 
 
 def vocabulary(
-    rows: Annotated[list[Path], typer.Argument(metavar="ROWS.jsonl[.gz]...", help="Pages, one JSON object a line.")],
+    rows: Annotated[list[Path], typer.Argument(metavar="ROWS.jsonl[.gz]...", help="Pages, one JSON object per line.")],
     out: Annotated[Path, typer.Option(help="Where the vocabulary goes, a JSON file.")],
     size: Annotated[int, typer.Option(help="How many words.", min=1, max=100_000)] = 1000,
     federated: Annotated[

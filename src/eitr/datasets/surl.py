@@ -33,7 +33,7 @@ _CLASSES: Final = {
 
 
 def pages(folder: Path | None) -> Iterator[Labelled]:
-    """Yield one page a line; the file has no split of its own, so we make one."""
+    """Yield one page per line; the file has no split of its own, so we make one."""
     path = found(folder, ("surl.tsv", "surl.tsv.gz"), NEEDS)
     with opened(path) as stream:
         lines = (line.decode("utf-8", "replace") for line in stream.lines(FIELD_LIMIT))

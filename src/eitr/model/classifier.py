@@ -1,4 +1,4 @@
-"""A model and its vocabulary together: from pages to verdicts, with the words that led to them."""
+"""A model and its vocabulary together: from pages to predictions, with the words that led to them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A word of the page and how much it spoke for the verdict."""
+    """A word of the page and how much it spoke for the predicted label."""
 
     word: str
     weight: float
-    """How far the verdict's log-odds fall without the word; negative where the word spoke against it."""
+    """How far the log-odds of the predicted label fall without the word; negative where the word spoke against it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Classifier:
             return cls(load(assets / "model.safetensors"), Vocabulary.load(assets / "vocabulary.json"))
 
     def classify(self, pages: Sequence[Page]) -> list[Prediction]:
-        """Return a verdict for each page."""
+        """Return a prediction for each page."""
         return [_prediction(row) for row in self.probabilities(self.vocabulary.rows(pages))]
 
     def probabilities(self, rows: SparseRows) -> NDArray[np.float32]:
@@ -65,7 +65,7 @@ class Classifier:
         return predict(self.model.network, self.model.vector, rows)
 
     def reasons(self, page: Page) -> list[Reason]:
-        """Return the page's known words, those that spoke most for the verdict first.
+        """Return the page's known words, those that spoke most for the predicted label first.
 
         Of several forms that the model takes for one word, the page's most frequent is named. Each word is left out in
         turn and the page judged again, so a reason is what the model really did. The other words keep their values:

@@ -1,4 +1,4 @@
-"""An update as octets: what travels between a participant and the server."""
+"""An update as bytes: what travels between a participant and the server."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ WIDTHS: Final = {PARAMETERS: 4, DIFFERENCE: 2}
 
 
 def encoded(encoding: str, vector: Vector, base: Vector) -> bytes:
-    """Return the octets that stand for some parameters.
+    """Return the bytes that stand for some parameters.
 
     >>> encoded(DIFFERENCE, np.float32([1.5]), np.float32([1.0])).hex()
     '0038'
@@ -30,7 +30,7 @@ def encoded(encoding: str, vector: Vector, base: Vector) -> bytes:
 
 
 def decoded(encoding: str, data: bytes, base: Vector) -> Vector:
-    """Return the parameters that octets stand for.
+    """Return the parameters that bytes stand for.
 
     >>> decoded(DIFFERENCE, bytes.fromhex("0038"), np.float32([1.0])).tolist()
     [1.5]

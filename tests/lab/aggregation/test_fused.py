@@ -47,7 +47,7 @@ class Runs:
 
         return losses
 
-    def judge(self, run):
+    def tensor_scorer(self, run):
         scorer = self.scorer(run)
         return None if scorer is None else lambda vectors: torch.from_numpy(scorer(vectors.numpy()))
 
@@ -72,7 +72,7 @@ class Runs:
         base, updates, counts = (
             torch.from_numpy(table) for table in (self.given.base, self.given.updates[index], self.given.counts)
         )
-        return batch.aggregate(base, updates, counts, None, [self.judge(run) for run in range(len(self.rules))])
+        return batch.aggregate(base, updates, counts, None, [self.tensor_scorer(run) for run in range(len(self.rules))])
 
     def forget(self, run, client):
         self.states[run] = self.states[run].without(names(self.clients)[client])
@@ -174,7 +174,7 @@ def test_runs_go_on_from_their_memories_in_another_batch(kept):
                 for table in (runs.given.base, runs.given.updates[index], runs.given.counts)
             ),
             None,
-            [runs.judge(run) for run in kept],
+            [runs.tensor_scorer(run) for run in kept],
         )
         for name in ("models", "weights", "negative", "reputation"):
             assert torch.equal(getattr(part, name), getattr(whole, name)[kept]), name
@@ -219,7 +219,7 @@ def test_runs_side_by_side_do_not_change_each_other():
             found = single.aggregate(
                 *(torch.from_numpy(t[part]) for t in (runs.given.base, runs.given.updates[index], runs.given.counts)),
                 None,
-                [runs.judge(run)],
+                [runs.tensor_scorer(run)],
             )
             assert torch.equal(found.models[0], outcome.models[run])
             assert torch.equal(found.weights[0], outcome.weights[run])

@@ -10,7 +10,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.aggregation.fused.view import Floats, View, deviation, falling, middle, middles, opinion, twins_of, undoubted
+from eitr.aggregation.fused.features import (
+    Floats,
+    RoundFeatures,
+    deviation,
+    falling,
+    middle,
+    middles,
+    opinion,
+    twins_of,
+    undoubted,
+)
 from eitr.aggregation.opinions import Opinion, trust_discount
 
 
@@ -40,18 +50,18 @@ class Collusion:
     fewest: int = 5
     """Undoubted clients that it takes to say what is usual."""
 
-    def observe(self, view: View) -> Opinion:
+    def observe(self, features: RoundFeatures) -> Opinion:
         """Compare inner products."""
-        peers = undoubted(view)
+        peers = undoubted(features)
         if peers.sum() < self.fewest:
-            return Opinion.vacuous(view.clients)
-        pairs, bounded = _common_parts(view, peers)
+            return Opinion.vacuous(features.clients)
+        pairs, bounded = _common_parts(features, peers)
         among = _others(bounded[np.ix_(peers, peers)])
         usual = middle(among)
-        unit = max(deviation(among), 2 * view.noise)  # less is the error of the projection
+        unit = max(deviation(among), 2 * features.noise)  # less is the error of the projection
         pairs, bounded = (np.where(np.isnan(_others(table)), usual, _others(table)) for table in (pairs, bounded))
         trust = np.minimum(self._by_deviation(bounded, usual, unit), self._by_itself(pairs, usual))
-        return trust_discount(1.0 - novelty(view), opinion(trust, 1.0))
+        return trust_discount(1.0 - novelty(features), opinion(trust, 1.0))
 
     def _by_deviation(self, pairs: Floats, usual: float, unit: float) -> Floats:
         nearest = np.sort(pairs, axis=1)[:, -max(1, round(self.group * len(pairs))) :].mean(axis=1)
@@ -62,30 +72,30 @@ class Collusion:
         return np.asarray(1.0 - doubt * falling(np.array(usual), 0.1, 0.4))
 
 
-def _common_parts(view: View, peers: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _common_parts(features: RoundFeatures, peers: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Return what each client (row) has in common with each other; and the same, were no other longer than usual:
     while everybody goes the same way, a long step has much in common with all.
 
     Two that send the same, and nobody else does, are no pair: one may have copied the other, and they share one weight
     anyway. NaN stands for what they have in common.
     """
-    unit = middle(np.diag(view.together)[peers])
-    twins = twins_of(view)
+    unit = middle(np.diag(features.together)[peers])
+    twins = twins_of(features)
     copied = twins & (twins.sum(axis=1) == 1)[:, None]
-    pairs = np.where(copied, np.nan, view.together / unit)
-    return pairs, pairs / np.maximum(np.sqrt(np.diag(view.together) / unit), 1.0)[None, :]
+    pairs = np.where(copied, np.nan, features.together / unit)
+    return pairs, pairs / np.maximum(np.sqrt(np.diag(features.together) / unit), 1.0)[None, :]
 
 
-def novelty(view: View) -> Floats:
+def novelty(features: RoundFeatures) -> Floats:
     """Return how far each client teaches a class of which there are no trusted pages, from 0 to 1.
 
     Who brings pages of it raises its bias by much more than the others, who have none, lower it. An attacker who sends
     the opposite of everybody's step raises it as well, but by no more than they lower it while there is something to
     learn, and by next to nothing later.
     """
-    if view.pushes is None or not view.untested.any():
-        return np.zeros(view.clients)
-    pushes = view.pushes[:, view.untested]
+    if features.pushes is None or not features.untested.any():
+        return np.zeros(features.clients)
+    pushes = features.pushes[:, features.untested]
     usual = np.maximum(middles(np.abs(pushes).T), 1e-300)
     taught = np.minimum(1.0 - falling(pushes / usual, 1.3, 2.0), 1.0 - falling(pushes, 0.05, 0.1))
     return np.asarray(taught.max(axis=1))

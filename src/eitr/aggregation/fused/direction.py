@@ -5,7 +5,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from eitr.aggregation.fused.view import Floats, View, deviation, falling, middle, middles, opinion, undoubted
+from eitr.aggregation.fused.features import (
+    Floats,
+    RoundFeatures,
+    deviation,
+    falling,
+    middle,
+    middles,
+    opinion,
+    undoubted,
+)
 from eitr.aggregation.opinions import Opinion, cumulative_fusion
 
 
@@ -27,26 +36,26 @@ class Direction:
     too_far: float = 3.2
     """... and from which on there is no trust."""
 
-    def observe(self, view: View) -> Opinion:
+    def observe(self, features: RoundFeatures) -> Opinion:
         """Compare the fading sums of steps."""
-        if view.clients < 4:
-            return Opinion.vacuous(view.clients)
-        return cumulative_fusion(self._with_centre(view), self._with_others(view))
+        if features.clients < 4:
+            return Opinion.vacuous(features.clients)
+        return cumulative_fusion(self._with_centre(features), self._with_others(features))
 
-    def _with_centre(self, view: View) -> Opinion:
-        found = np.minimum(view.towards, towards_majority(view.cosines_together))
+    def _with_centre(self, features: RoundFeatures) -> Opinion:
+        found = np.minimum(features.towards, towards_majority(features.cosines_together))
         usual = middle(found)
         certainty = 2 * usual / self.agreement - 1
         return opinion(1.0 - falling(found, 0.0, max(usual, 1e-9) / 2), certainty)
 
-    def _with_others(self, view: View) -> Opinion:
-        peers = undoubted(view)
+    def _with_others(self, features: RoundFeatures) -> Opinion:
+        peers = undoubted(features)
         if peers.sum() < 5:
-            return Opinion.vacuous(view.clients)
-        cosines = np.where(np.eye(view.clients, dtype=np.bool_), np.nan, view.cosines_together)[:, peers]
+            return Opinion.vacuous(features.clients)
+        cosines = np.where(np.eye(features.clients, dtype=np.bool_), np.nan, features.cosines_together)[:, peers]
         found = middles(cosines)
         usual = middle(found[peers])
-        below = (usual - found) / max(deviation(found[peers]), 0.6 * view.noise)  # a median errs less than a cosine
+        below = (usual - found) / max(deviation(found[peers]), 0.6 * features.noise)  # a median errs less than a cosine
         return opinion(falling(below, self.far, self.too_far), falling(np.array(usual), 0.05, 0.15))
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from eitr.aggregation.fused.view import View, falling, opinion, usual_length
+from eitr.aggregation.fused.features import RoundFeatures, falling, opinion, usual_length
 from eitr.aggregation.opinions import Opinion
 
 
@@ -22,11 +22,11 @@ class Magnitude:
     too_far: float = 3.5
     short: float = 0.1
 
-    def observe(self, view: View) -> Opinion:
+    def observe(self, features: RoundFeatures) -> Opinion:
         """Compare lengths with the median one."""
-        usual = usual_length(view.lengths)
-        if view.clients < 3 or usual <= 0:
-            return Opinion.vacuous(view.clients)
-        ratio = view.lengths / usual
+        usual = usual_length(features.lengths)
+        if features.clients < 3 or usual <= 0:
+            return Opinion.vacuous(features.clients)
+        ratio = features.lengths / usual
         trust = np.minimum(falling(ratio, self.far, self.too_far), np.clip(ratio / self.short, 0.0, 1.0))
         return opinion(trust, 1.0)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from eitr.aggregation.fused.view import View, deviation, falling, middle, opinion
+from eitr.aggregation.fused.features import RoundFeatures, deviation, falling, middle, opinion
 from eitr.aggregation.opinions import Opinion
 
 
@@ -22,10 +22,12 @@ class Residual:
     certainty: float = 0.5
     """Half a voice: with very skewed data it is the honest client with the most pages that stands out."""
 
-    def observe(self, view: View) -> Opinion:
+    def observe(self, features: RoundFeatures) -> Opinion:
         """Compare the shares of rejected values."""
-        if view.clients < 4:
-            return Opinion.vacuous(view.clients)
-        above = (view.rejected - middle(view.rejected)) / (deviation(view.rejected) + 0.02)
-        trust = np.maximum(falling(above, self.far, 2 * self.far), falling(view.rejected, self.usual, 2 * self.usual))
+        if features.clients < 4:
+            return Opinion.vacuous(features.clients)
+        above = (features.rejected - middle(features.rejected)) / (deviation(features.rejected) + 0.02)
+        trust = np.maximum(
+            falling(above, self.far, 2 * self.far), falling(features.rejected, self.usual, 2 * self.usual)
+        )
         return opinion(trust, self.certainty)

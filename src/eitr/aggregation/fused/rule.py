@@ -9,11 +9,21 @@ from numpy.typing import NDArray
 
 from eitr.aggregation.fused.collusion import Collusion, novelty
 from eitr.aggregation.fused.direction import Direction
+from eitr.aggregation.fused.features import (
+    MASS,
+    PRIOR,
+    Detector,
+    Floats,
+    RoundFeatures,
+    middle,
+    shortening,
+    twins_of,
+    usual_length,
+)
 from eitr.aggregation.fused.magnitude import Magnitude
 from eitr.aggregation.fused.residual import Residual
 from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, noise_of, signs, towards_median
 from eitr.aggregation.fused.validation import Validation
-from eitr.aggregation.fused.view import MASS, PRIOR, Detector, Floats, View, middle, shortening, twins_of, usual_length
 from eitr.aggregation.interface import Result, Round, Rule, remember
 from eitr.aggregation.opinions import Opinion, cumulative_fusion
 from eitr.aggregation.reputation_model import HISTORY, ReputationModel
@@ -32,8 +42,8 @@ _AT_A_TIME = 8
 """Steps that are scored at a time."""
 
 
-class Verdict(NamedTuple):
-    """What the rule makes of a view; clients in the order of the view."""
+class Assessment(NamedTuple):
+    """What the rule makes of the features of a round; clients in the same order."""
 
     opinions: dict[str, Opinion]
     """Of each detector."""
@@ -108,7 +118,7 @@ class Fused(Rule):
         sums = self._sums(state, rows, now)
         state = remember(state, SKETCH, rows, sums.astype(np.float32))
         harm = self._harm(round, base, lengths)
-        view = View(
+        features = RoundFeatures(
             lengths=lengths,
             rejected=found.negative[order] / round.updates.shape[1],
             now=now @ now.T,
@@ -120,10 +130,10 @@ class Fused(Rule):
             pushes=None if harm is None else biases(round.updates, base, harm.shape[1])[order],
         )
         history = self._model.window(state)
-        verdict = self.judge(history[rows], state.rounds[rows], view)
-        history[rows] = verdict.history
+        assessment = self.assess(history[rows], state.rounds[rows], features)
+        history[rows] = assessment.history
         state = state.with_memory(HISTORY, history)
-        weights = weighed(verdict.shares, None if round.counts is None else round.counts[order], self.cap)
+        weights = weighed(assessment.shares, None if round.counts is None else round.counts[order], self.cap)
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         result = Result(
@@ -131,8 +141,8 @@ class Fused(Rule):
             weights[place],
             found.positive,
             found.negative,
-            verdict.reputation[place],
-            explained(ids, verdict),
+            assessment.reputation[place],
+            explained(ids, assessment),
         )
         return state, result
 
@@ -150,30 +160,30 @@ class Fused(Rule):
         """Return the reputation of a client by what is remembered."""
         return self._model.standing(state, client)
 
-    def judge(self, history: Floats, rounds: NDArray[np.int64], view: View) -> Verdict:
+    def assess(self, history: Floats, rounds: NDArray[np.int64], features: RoundFeatures) -> Assessment:
         """Form opinions, fuse them, remember, and weigh: the whole decision, from small tables alone.
 
         `history` (clients, s + 1): earlier reputations, newest first, then NaN; `rounds` (clients,): how often each
         took part, this time included.
         """
-        view = replace(view, doubt=self._doubt(history))
-        opinions = {detector.name: detector.observe(view) for detector in self.detectors}
-        fused = Opinion.vacuous(view.clients)
+        features = replace(features, doubt=self._doubt(history))
+        opinions = {detector.name: detector.observe(features) for detector in self.detectors}
+        fused = Opinion.vacuous(features.clients)
         for each in opinions.values():
             fused = cumulative_fusion(fused, self._weighed(each))
         now = fused.expectation(self.a)
         history = np.concatenate([now[:, None], history[:, : self.s]], axis=1)
         reputation = self._model.faded(history)
-        # A good past does not cover a strike, nor one good round a bad past.
+        # The worse of both: a good past must not excuse an attack now, nor one good round a bad past.
         standing = np.minimum(now, reputation)
         shares = self._shares(standing)
         # Twins share one weight: copying gains no vote, nor does one copy harm the client who is copied.
-        shares = shares / (1 + twins_of(view).sum(axis=1))
-        # What few can teach and nobody can test is learned against all others, who never saw it: it counts double.
-        shares = shares * (1.0 + novelty(view))
+        shares = shares / (1 + twins_of(features).sum(axis=1))
+        # A class that few clients have and no trusted page tests counts double: the other clients' steps undo it.
+        shares = shares * (1.0 + novelty(features))
         if self.ramp > 0:
             shares = shares * np.minimum(1.0, rounds / self.ramp)
-        return Verdict(opinions, fused, history, reputation, shares)
+        return Assessment(opinions, fused, history, reputation, shares)
 
     def _shares(self, standing: Floats) -> Floats:
         """Return weights from 0 to 1, by what a client of the majority has: near-uniform in an honest round.
@@ -259,7 +269,7 @@ def biases(updates: NDArray[Any], base: NDArray[Any], classes: int) -> Floats:
     return np.asarray(updates[:, -classes:].astype(np.float64) - base[-classes:])
 
 
-def explained(ids: list[str], verdict: Verdict) -> dict[str, Any]:
+def explained(ids: list[str], assessment: Assessment) -> dict[str, Any]:
     """Return why every client was judged as it was, as JSON values: for the operator, never for the client."""
 
     def of(opinion: Opinion, row: int) -> dict[str, float]:
@@ -268,7 +278,9 @@ def explained(ids: list[str], verdict: Verdict) -> dict[str, Any]:
 
     return {
         "opinions": {
-            client: {name: of(opinion, row) for name, opinion in (*verdict.opinions.items(), ("fused", verdict.fused))}
+            client: {
+                name: of(opinion, row) for name, opinion in (*assessment.opinions.items(), ("fused", assessment.fused))
+            }
             for row, client in enumerate(ids)
         }
     }

@@ -16,7 +16,7 @@ from eitr.model.random import key_of, words
 Floats = NDArray[np.float64]
 
 DIMENSIONS = 4096
-"""16 kB a client as float32: what is kept of a client's past is this long, however large the model."""
+"""16 kB per client as float32: what is kept of a client's past is this long, however large the model."""
 BOUND = 3.0
 """The largest number of a step, in root mean squares of a step of usual length."""
 _STREAM = 41

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from eitr.aggregation.fused.view import View, falling, middles, opinion
+from eitr.aggregation.fused.features import RoundFeatures, falling, middles, opinion
 from eitr.aggregation.opinions import Opinion
 
 _UNTOLD = 1e9
@@ -25,13 +25,13 @@ class Validation:
     great_harm: float = 2.5
     """... and from which on there is no trust."""
 
-    def observe(self, view: View) -> Opinion:
+    def observe(self, features: RoundFeatures) -> Opinion:
         """Compare the rise of the loss, class by class."""
-        if view.harm is None or view.clients < 3:
-            return Opinion.vacuous(view.clients)
-        if view.untested.all():
-            return Opinion.vacuous(view.clients)
+        if features.harm is None or features.clients < 3:
+            return Opinion.vacuous(features.clients)
+        if features.untested.all():
+            return Opinion.vacuous(features.clients)
         # A step after which no loss can be told, all numbers having overflowed, does the greatest harm.
-        harm = np.nan_to_num(view.harm[:, ~view.untested], nan=_UNTOLD, posinf=_UNTOLD)
+        harm = np.nan_to_num(features.harm[:, ~features.untested], nan=_UNTOLD, posinf=_UNTOLD)
         worst = (harm - middles(harm.T)).max(axis=1)
         return opinion(falling(worst, self.harm, self.great_harm), 1.0)

@@ -1,4 +1,4 @@
-"""The fused rule for many runs: the views on the device, the decisions, small tables all of them, on the host."""
+"""The fused rule for many runs: features are computed on the device, decisions (from small tables) on the host."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from eitr.aggregation.fused.features import Floats, RoundFeatures, shortening, usual_length
 from eitr.aggregation.fused.rule import DETECTION, Fused, weighed
 from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, noise_of, signs
-from eitr.aggregation.fused.view import Floats, View, shortening, usual_length
 from eitr.aggregation.interface import Rule
 from eitr.lab.aggregation.blocks import run_groups
 from eitr.lab.aggregation.detection import Settings, detect
@@ -22,13 +22,13 @@ LAST = 1024
 
 
 class BatchedFused(BatchedRule):
-    """`eitr.aggregation.fused.Fused`: its own `judge` decides, run by run."""
+    """`eitr.aggregation.fused.Fused`: its own `assess` decides, run by run."""
 
     remembers = ("sums", "history", "taken")
 
     def __init__(self, rules: Sequence[Rule], *arguments: Any, **options: Any) -> None:
         super().__init__([replace(rule, ramp=0) for rule in rules], *arguments, **options)
-        self.rules = tuple(rules)  # `judge` has the ramp
+        self.rules = tuple(rules)  # `assess` has the ramp
         self.own: list[Fused] = [rule for rule in self.rules if isinstance(rule, Fused)]
         alike = torch.ones(self.runs, dtype=torch.float64, device=self.device)
         never = torch.zeros(self.runs, dtype=torch.bool, device=self.device)
@@ -81,7 +81,7 @@ class BatchedFused(BatchedRule):
         for run, rule in enumerate(self.own):
             own, rejected, now, together, towards = (table[run] for table in on_host)
             harmed = harm[run]
-            view = View(
+            features = RoundFeatures(
                 lengths=own,
                 rejected=rejected,
                 now=now,
@@ -92,10 +92,10 @@ class BatchedFused(BatchedRule):
                 harm=harmed,
                 pushes=None if harmed is None else last[run][:, -harmed.shape[1] :],
             )
-            verdict = rule.judge(self.history[run, :, : rule.s + 1].numpy(), self.taken[run].numpy(), view)
-            self.history[run, :, : rule.s + 1] = torch.from_numpy(verdict.history)
-            weights[run] = weighed(verdict.shares, claimed[run], rule.cap)
-            reputation[run] = verdict.reputation
+            assessment = rule.assess(self.history[run, :, : rule.s + 1].numpy(), self.taken[run].numpy(), features)
+            self.history[run, :, : rule.s + 1] = torch.from_numpy(assessment.history)
+            weights[run] = weighed(assessment.shares, claimed[run], rule.cap)
+            reputation[run] = assessment.reputation
         parts = torch.from_numpy(weights * np.stack([shortening(own) for own in lengths])).to(self.device)
         models = torch.empty_like(base)
         for run in range(self.runs):

@@ -1,4 +1,4 @@
-"""What attacks on the model share: attackers train honestly, look at what the others will send, and write their own."""
+"""What attacks on the model share: attackers train honestly, see what the others will send, and compute their own."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -26,7 +26,7 @@ class Stream(IntEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crafted(Attack):
+class ModelPoisoning(Attack):
     """An attack on the model alone: it trains as long as honest clients do, so that its formula sees honest steps."""
 
     extra_epochs: int = setting(0, "local epochs beyond those of honest clients", least=0, most=10_000)

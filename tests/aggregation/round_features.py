@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from eitr.aggregation.fused.features import RoundFeatures
 from eitr.aggregation.fused.sketch import towards_median
-from eitr.aggregation.fused.view import View
 
 
-def view_of(steps, past=None, **known):
+def features_of(steps, past=None, **known):
     """What the rule would see of these steps (clients, few numbers), without its projection."""
     steps = np.asarray(steps, dtype=np.float64)
     together = steps if past is None else np.asarray(past, dtype=np.float64)
@@ -20,7 +20,7 @@ def view_of(steps, past=None, **known):
         "doubt": np.zeros(clients),
         "noise": 1 / 64,
     }
-    return View(**{**usual, **known})
+    return RoundFeatures(**{**usual, **known})
 
 
 def honest(clients=10, common=0.9, parameters=400, seed=0):

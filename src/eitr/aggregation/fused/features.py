@@ -1,4 +1,4 @@
-"""What the detectors see of a round: a few numbers a client, whatever device they were computed on."""
+"""The features of a round that the detectors judge by: a few numbers per client, from whatever device."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,7 @@ TWINS = 0.98
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class RoundFeatures:
     """The clients of one round, in the order of their ids."""
 
     lengths: Floats
@@ -69,9 +69,9 @@ class Detector(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the word by which verdicts name it."""
+        """Return the name under which its opinions are reported."""
 
-    def observe(self, view: View) -> Opinion:
+    def observe(self, features: RoundFeatures) -> Opinion:
         """Return an opinion of every client: belief that it is honest, disbelief, and how uncertain that is."""
 
 
@@ -116,21 +116,21 @@ def cosines_of(inner: Floats) -> Floats:
     return np.asarray(inner / np.outer(scale, scale))
 
 
-def twins_of(view: View) -> NDArray[np.bool_]:
-    """Return which clients sent the same as which others, (clients, clients); nobody is his own twin."""
-    return np.asarray((view.cosines_now > TWINS) & ~np.eye(view.clients, dtype=np.bool_))
+def twins_of(features: RoundFeatures) -> NDArray[np.bool_]:
+    """Return which clients sent the same as which others, (clients, clients); nobody is their own twin."""
+    return np.asarray((features.cosines_now > TWINS) & ~np.eye(features.clients, dtype=np.bool_))
 
 
-def undoubted(view: View) -> NDArray[np.bool_]:
+def undoubted(features: RoundFeatures) -> NDArray[np.bool_]:
     """Return whose steps say what is usual: clients not doubted before, with steps neither tiny nor huge."""
-    usual = usual_length(view.lengths)
-    size = np.diag(view.together)
-    peers = (view.doubt < 0.5) & (view.lengths > usual / 5) & (view.lengths < 4 * usual) & (size > 0)
+    usual = usual_length(features.lengths)
+    size = np.diag(features.together)
+    peers = (features.doubt < 0.5) & (features.lengths > usual / 5) & (features.lengths < 4 * usual) & (size > 0)
     return np.asarray(peers)
 
 
 def middle(values: Floats) -> float:
-    """Return the median of all numbers, NaN aside. A view needs some twenty; numpy's takes ten times as long on so few.
+    """Return the median of all numbers, NaN aside. On so few numbers it is ten times as fast as numpy's.
 
     >>> middle(np.array([4.0, 1.0, np.nan, 3.0]))
     3.0

@@ -5,12 +5,13 @@ import pytest
 torch = pytest.importorskip("torch", reason="attacks work on torch tensors; install eitr[lab]")
 
 from eitr.attacks import make_attack  # noqa: E402
-from eitr.attacks.carried import ON_DATA, SIMPLE  # noqa: E402
+from eitr.attacks.any_round import ANY_ROUND  # noqa: E402
 from eitr.attacks.interface import Batches, Twins  # noqa: E402
 from eitr.attacks.on_off import OnOff  # noqa: E402
 from eitr.attacks.scaling import Scaling  # noqa: E402
 from eitr.attacks.sybil import Sybil  # noqa: E402
 from eitr.attacks.whitewash import Whitewash  # noqa: E402
+from eitr.attacks.wrapping import ON_DATA  # noqa: E402
 from eitr.datasets import load  # noqa: E402
 from eitr.errors import InputError  # noqa: E402
 from tests.attacks.scenes import scene  # noqa: E402
@@ -26,17 +27,17 @@ def batches():
     return Batches(rows, rows % 6, torch.full((2, 2), 8), torch.zeros_like(rows))
 
 
-@pytest.mark.parametrize("of", SIMPLE)
-@pytest.mark.parametrize("carrier", [OnOff, Whitewash])
-def test_a_carrier_does_all_as_the_attack_it_carries(carrier, of, examples):
-    carried, alone, given = carrier(of=of), make_attack(of), scene()
-    assert carried.extra_epochs == alone.extra_epochs
-    assert carried.crafts == alone.crafts
-    assert torch.equal(carried.craft(given), alone.craft(given))
-    poisoned, expected = (attack.poison_batches(batches(), Twins(1000, 500)) for attack in (carried, alone))
+@pytest.mark.parametrize("of", ANY_ROUND)
+@pytest.mark.parametrize("wrapping", [OnOff, Whitewash])
+def test_a_carrier_does_all_as_the_attack_it_carries(wrapping, of, examples):
+    wrapped, alone, given = wrapping(of=of), make_attack(of), scene()
+    assert wrapped.extra_epochs == alone.extra_epochs
+    assert wrapped.crafts == alone.crafts
+    assert torch.equal(wrapped.craft(given), alone.craft(given))
+    poisoned, expected = (attack.poison_batches(batches(), Twins(1000, 500)) for attack in (wrapped, alone))
     assert all(torch.equal(mine, theirs) for mine, theirs in zip(poisoned, expected, strict=True))
-    assert (carried.made_rows(examples) is None) == (alone.made_rows(examples) is None)
-    probe, its = carried.probe(examples), alone.probe(examples)
+    assert (wrapped.made_rows(examples) is None) == (alone.made_rows(examples) is None)
+    probe, its = wrapped.probe(examples), alone.probe(examples)
     assert (probe is None) == (its is None)
     if probe is not None:
         assert probe.rows.tolist() == its.rows.tolist()
@@ -82,7 +83,7 @@ def test_sybils_are_noisy_copies_of_the_first():
 
 
 @pytest.mark.parametrize(
-    ("carrier", "settings"),
+    ("wrapping", "settings"),
     [
         (OnOff, {"of": "bribery"}),
         (OnOff, {"strike": 0}),
@@ -91,6 +92,6 @@ def test_sybils_are_noisy_copies_of_the_first():
         (Scaling, {"extra_epochs": -2}),
     ],
 )
-def test_settings_out_of_bounds_are_refused(carrier, settings):
+def test_settings_out_of_bounds_are_refused(wrapping, settings):
     with pytest.raises(InputError, match=next(iter(settings))):
-        carrier(**settings)
+        wrapping(**settings)
