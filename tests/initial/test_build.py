@@ -33,7 +33,7 @@ def built(toy_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 def test_one_call_builds_all_files_and_a_model_that_has_learned(built: Built) -> None:
     assert sorted(path.name for path in built.folder.iterdir()) == sorted(FILES)
-    assert built.report.judgements["news rows, test"].accuracy > 0.7
+    assert built.report.evaluations["news rows, test"].accuracy > 0.7
     assert (load(built.folder / "model.safetensors").vector == built.report.vector).all()
     assert Vocabulary.load(built.folder / "vocabulary.json").words == built.report.vocabulary.words
     assert len(built.report.vocabulary) == 1000
@@ -43,7 +43,7 @@ def test_one_call_builds_all_files_and_a_model_that_has_learned(built: Built) ->
 def test_the_card_has_the_date_every_set_and_the_comparison(built: Built) -> None:
     card = (built.folder / "MODEL_CARD.md").read_text("utf-8")
     assert "Date: 2026-01-02" in card
-    assert all(f"| {name} |" in card for name in [*built.report.judgements, *built.report.comparison])
+    assert all(f"| {name} |" in card for name in [*built.report.evaluations, *built.report.comparison])
     written = json.loads((built.folder / "vocabulary_comparison.json").read_text("utf-8"))
     assert written.keys() == built.report.comparison.keys()
 
@@ -67,8 +67,8 @@ def test_sets_that_only_judge_may_be_missing(toy_data: Path, tmp_path: Path) -> 
     for name in ("news_rows", "news_sections"):
         shutil.copy(toy_data / f"{name}.jsonl.gz", tmp_path)
     report = build(tmp_path, tmp_path / "out", 1, lambda _: None, recipe=QUICK)
-    assert "newsgroups" not in report.judgements
-    assert "validation, held back" in report.judgements
+    assert "newsgroups" not in report.evaluations
+    assert "validation, held back" in report.evaluations
 
 
 def test_missing_training_data_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import eitr
 from eitr.initial.corpus import validation_pages
-from eitr.initial.judgement import Judgement, judge
+from eitr.initial.evaluation import Evaluation, evaluate
 from eitr.model import Network, load
 from eitr.pages.vocabulary import Vocabulary
 from eitr.taxonomy import NAMES
@@ -22,9 +22,9 @@ def assets() -> Path:
 
 
 @pytest.fixture(scope="module")
-def judgement(assets: Path) -> Judgement:
+def evaluation(assets: Path) -> Evaluation:
     network, vector = load(assets / "model.safetensors")
-    return judge(network, vector, Vocabulary.load(assets / "vocabulary.json"), validation_pages())
+    return evaluate(network, vector, Vocabulary.load(assets / "vocabulary.json"), validation_pages())
 
 
 def test_model_and_vocabulary_are_small(assets: Path) -> None:
@@ -43,18 +43,18 @@ def test_the_model_knows_thousands_of_forms(assets: Path) -> None:
     assert len(Vocabulary.load(assets / "vocabulary.json").forms) >= 5000
 
 
-def test_most_validation_pages_are_classified_rightly(judgement: Judgement) -> None:
-    assert judgement.accuracy >= ACCURACY
-    assert judgement.macro_recall >= ACCURACY
+def test_most_validation_pages_are_classified_rightly(evaluation: Evaluation) -> None:
+    assert evaluation.accuracy >= ACCURACY
+    assert evaluation.macro_recall >= ACCURACY
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_class_is_given_up(judgement: Judgement, name: str) -> None:
-    assert judgement.recall[name] >= 0.8
+def test_no_class_is_given_up(evaluation: Evaluation, name: str) -> None:
+    assert evaluation.recall[name] >= 0.8
 
 
-def test_the_model_is_about_as_sure_as_it_is_right(judgement: Judgement) -> None:
-    assert judgement.calibration_error < 0.1
+def test_the_model_is_about_as_sure_as_it_is_right(evaluation: Evaluation) -> None:
+    assert evaluation.calibration_error < 0.1
 
 
 def test_the_comparison_shows_why_the_words_were_not_simply_counted(assets: Path) -> None:

@@ -78,7 +78,7 @@ def test_the_same_command_twice_gives_the_same_bytes(finished, data, tmp_path):
 
 def test_a_folder_with_something_in_it_is_left_alone(data, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="not empty: --resume"):
+    with pytest.raises(InputError, match="not empty: continue with --resume"):
         run(data, tmp_path)
     assert files_of(tmp_path) == ["mine.txt"]
     with pytest.raises(InputError, match="not a folder"):

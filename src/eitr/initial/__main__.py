@@ -32,8 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    for name, judgement in report.judgements.items():
-        print(f"{name:24} accuracy {judgement.accuracy:.3f}  macro recall {judgement.macro_recall:.3f}")
+    for name, evaluation in report.evaluations.items():
+        print(f"{name:24} accuracy {evaluation.accuracy:.3f}  macro recall {evaluation.macro_recall:.3f}")
     return 0
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from eitr.initial.card import Comparison, card
 from eitr.initial.corpus import Labelled, has_rows, read_rows, validation_pages
+from eitr.initial.evaluation import Evaluation, evaluate
 from eitr.initial.fit import Progress, Recipe, fit
-from eitr.initial.judgement import Judgement, judge
 from eitr.initial.material import Material, material
 from eitr.initial.vocabulary_choice import balanced, informed, plain, weighted, with_forms
 from eitr.io.atomic import write_together
@@ -35,7 +35,7 @@ class Report:
     vocabulary: Vocabulary
     network: Network
     vector: Vector
-    judgements: dict[str, Judgement]
+    evaluations: dict[str, Evaluation]
     comparison: Comparison
 
 
@@ -59,13 +59,13 @@ def build(
     progress("reading the data")
     news, sections = read_rows(data_dir, "news_rows"), read_rows(data_dir, "news_sections")
     rows = [row for row in news if row.split == "train"]
-    sets = _judged_sets(data_dir, news, sections)
+    sets = _evaluation_sets(data_dir, news, sections)
     words, forms = with_forms(rows, ours)
     vocabulary = weighted(words, rows, forms)
     vector = _calibrated(vocabulary, rows, ours, recipe, seed, progress)
     network = Network((len(vocabulary), *Network().layers[1:]))
-    progress("judging the model")
-    judgements = {name: judge(network, vector, vocabulary, pages) for name, pages in sets.items()}
+    progress("evaluating the model")
+    evaluations = {name: evaluate(network, vector, vocabulary, pages) for name, pages in sets.items()}
     if compare:
         train_pages = [page for page in sections if page.split == "train"]
         bare = replace(recipe, mixture=replace(recipe.mixture, written=0.0, strewn=0.0, stray=0.0))
@@ -76,7 +76,7 @@ def build(
             SHIPPED: (vocabulary, recipe),
             "the same, no pages of ours": (vocabulary, bare),
         }
-        comparison = _compare(ways, {SHIPPED: judgements}, rows, sets, ours, seed, progress)
+        comparison = _compare(ways, {SHIPPED: evaluations}, rows, sets, ours, seed, progress)
     else:
         comparison = _read_comparison(out_dir / COMPARISON_FILE)
     text = card(
@@ -86,7 +86,7 @@ def build(
         material=ours,
         rows=len(rows),
         forms=len(forms),
-        judgements=judgements,
+        evaluations=evaluations,
         comparison=comparison,
         temperature=TEMPERATURE,
     )
@@ -98,7 +98,7 @@ def build(
         COMPARISON_FILE: _as_json(comparison),
     }
     write_together({out_dir / name: data for name, data in files.items()})
-    return Report(vocabulary, network, vector, judgements, comparison)
+    return Report(vocabulary, network, vector, evaluations, comparison)
 
 
 def _calibrated(
@@ -117,7 +117,7 @@ def _calibrated(
     return vector
 
 
-def _judged_sets(data_dir: Path, news: Sequence[Labelled], sections: Sequence[Labelled]) -> Sets:
+def _evaluation_sets(data_dir: Path, news: Sequence[Labelled], sections: Sequence[Labelled]) -> Sets:
     """Return the sets of the card; of the validation pages, every other one served to choose the recipe."""
     sets: Sets = {
         "news rows, test": [row for row in news if row.split == "test"],
@@ -135,15 +135,15 @@ def _judged_sets(data_dir: Path, news: Sequence[Labelled], sections: Sequence[La
 
 def _compare(
     ways: Mapping[str, tuple[Vocabulary, Recipe]],
-    measured: Mapping[str, dict[str, Judgement]],
+    measured: Mapping[str, dict[str, Evaluation]],
     rows: Sequence[Labelled],
     sets: Sets,
     ours: Material,
     seed: int,
     progress: Progress,
-) -> dict[str, dict[str, Judgement]]:
+) -> dict[str, dict[str, Evaluation]]:
     """Train a model for each way to choose the words that is not measured yet, and judge them all."""
-    comparison: dict[str, dict[str, Judgement]] = {}
+    comparison: dict[str, dict[str, Evaluation]] = {}
     for name, (vocabulary, recipe) in ways.items():
         if name in measured:
             comparison[name] = measured[name]
@@ -151,23 +151,24 @@ def _compare(
         progress(f"comparing: {name}")
         vector = _calibrated(vocabulary, rows, ours, recipe, seed, progress)
         network = Network((len(vocabulary), *Network().layers[1:]))
-        comparison[name] = {key: judge(network, vector, vocabulary, pages) for key, pages in sets.items()}
+        comparison[name] = {key: evaluate(network, vector, vocabulary, pages) for key, pages in sets.items()}
     return comparison
 
 
 def _as_json(comparison: Comparison) -> bytes:
     content = {
-        name: {key: judgement.as_json() for key, judgement in judgements.items()}
-        for name, judgements in comparison.items()
+        name: {key: evaluation.as_json() for key, evaluation in evaluations.items()}
+        for name, evaluations in comparison.items()
     }
     return (json.dumps(content, indent=1) + "\n").encode()
 
 
-def _read_comparison(path: Path) -> dict[str, dict[str, Judgement]]:
+def _read_comparison(path: Path) -> dict[str, dict[str, Evaluation]]:
     """Return the comparison of an earlier run; nothing where there is none."""
     if not path.exists():
         return {}
     content = json.loads(path.read_text("utf-8"))
     return {
-        name: {key: Judgement(**numbers) for key, numbers in judgements.items()} for name, judgements in content.items()
+        name: {key: Evaluation(**numbers) for key, numbers in evaluations.items()}
+        for name, evaluations in content.items()
     }

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from eitr.initial.evaluation import Evaluation
 from eitr.initial.fit import Recipe
-from eitr.initial.judgement import Judgement
 from eitr.initial.material import Material
 from eitr.taxonomy import NAMES
 
-Comparison = Mapping[str, Mapping[str, Judgement]]
+Comparison = Mapping[str, Mapping[str, Evaluation]]
 """Name of a way to choose the words -> name of a set of pages -> how the model trained with it does."""
 
 
@@ -19,7 +19,7 @@ def card(
     material: Material,
     rows: int,
     forms: int,
-    judgements: Mapping[str, Judgement],
+    evaluations: Mapping[str, Evaluation],
     comparison: Comparison,
     temperature: float,
 ) -> str:
@@ -33,7 +33,7 @@ def card(
             *_what(date, seed, forms),
             *_data(material, rows),
             *_recipe(recipe, temperature),
-            *_results(judgements),
+            *_results(evaluations),
             *_comparison(comparison),
             *_weaknesses(),
         ]
@@ -96,18 +96,18 @@ def _recipe(recipe: Recipe, temperature: float) -> list[str]:
     ]
 
 
-def _results(judgements: Mapping[str, Judgement]) -> list[str]:
+def _results(evaluations: Mapping[str, Evaluation]) -> list[str]:
     header = ["pages", "accuracy", "macro recall", *NAMES, "mean confidence", "calibration error"]
     lines = [
         [
-            str(judgement.pages),
-            _percent(judgement.accuracy),
-            _percent(judgement.macro_recall),
-            *(_percent(judgement.recall.get(name)) for name in NAMES),
-            _percent(judgement.confidence),
-            _percent(judgement.calibration_error),
+            str(evaluation.pages),
+            _percent(evaluation.accuracy),
+            _percent(evaluation.macro_recall),
+            *(_percent(evaluation.recall.get(name)) for name in NAMES),
+            _percent(evaluation.confidence),
+            _percent(evaluation.calibration_error),
         ]
-        for judgement in judgements.values()
+        for evaluation in evaluations.values()
     ]
     return [
         "## How good it is",
@@ -120,7 +120,7 @@ def _results(judgements: Mapping[str, Judgement]) -> list[str]:
         "forum posts and classified advertisements, of debates about guns and God, and of pages that mention the",
         "pandemic and are about something else.",
         "",
-        *_table(["set", *header], [[name, *line] for name, line in zip(judgements, lines, strict=True)]),
+        *_table(["set", *header], [[name, *line] for name, line in zip(evaluations, lines, strict=True)]),
         "",
     ]
 
@@ -140,9 +140,9 @@ def _comparison(comparison: Comparison) -> list[str]:
             [
                 [
                     name,
-                    *(f"{_percent(found.accuracy)} / {_percent(found.macro_recall)}" for found in judgements.values()),
+                    *(f"{_percent(found.accuracy)} / {_percent(found.macro_recall)}" for found in evaluations.values()),
                 ]
-                for name, judgements in comparison.items()
+                for name, evaluations in comparison.items()
             ],
         ),
         "",

@@ -4,8 +4,8 @@
     lab = run_experiments(["convergence"], profile="quick", out="results")
     lab.figure("convergence").savefig("convergence.svg")
 
-Everything that computes runs on a machine with only Python, numpy and torch; tables, figures and reports are made from
-its files, there or elsewhere.
+Computing needs only Python, numpy and torch; tables, figures and reports are made from the result files, on the same
+machine or on another.
 """
 
 from importlib.util import find_spec

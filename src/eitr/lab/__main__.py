@@ -21,8 +21,8 @@ def main() -> None:
     run.add_argument("--device", default="auto", help="auto, cpu or cuda")
     run.add_argument("--seeds", type=int, help="how many seeds")
     run.add_argument("--out", default="results", help="the folder of the results")
-    run.add_argument("--resume", action="store_true", help="go on with what the folder holds")
-    run.add_argument("--checkpoint-seconds", type=float, default=30.0, help="how much work a kill may cost")
+    run.add_argument("--resume", action="store_true", help="continue with the results in the folder")
+    run.add_argument("--checkpoint-seconds", type=float, default=30.0, help="seconds of work that a kill may lose")
     given = vars(parser.parse_args())
     given.pop("command")
     try:

@@ -103,13 +103,13 @@ def run_experiments(
     settings = make_profile(profile, data=data, seeds=seeds)
     folder, store = Path(out), Store(Path(out))
     where = pick_device(device)
-    before = _held(folder, settings, resume)
+    before = _existing(folder, settings, resume)
     open_runs = [run for run in distinct_runs(chosen, settings) if not store.has(run)]
     files = None if data_dir is None else Path(data_dir)
     # Before the folder is touched: with bad data, or runs that this device cannot compute, nothing is left behind.
     check_runs(open_runs, where)
     examples = examples_for(open_runs, data, files)
-    _claim(folder, ids, settings, where, before)
+    _prepare(folder, ids, settings, where, before)
     start, seconds = time.perf_counter(), dict[str, float]()
     tally = Tally(len(open_runs), sum(getattr(run, "rounds", 1) for run in open_runs))
     try:
@@ -137,17 +137,17 @@ def distinct_runs(experiments: Sequence[Experiment], profile: Profile) -> list[R
     return list(found.values())
 
 
-def _held(folder: Path, profile: Profile, resume: bool) -> LabMetadata | None:
-    """Return what a folder that is there says about itself; refuse one that holds something else."""
+def _existing(folder: Path, profile: Profile, resume: bool) -> LabMetadata | None:
+    """Return the metadata of an existing result folder; refuse a folder that cannot be continued."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is not a folder: choose another --out")
     if not folder.exists() or not any(folder.iterdir()):
         return None
     if not resume:
-        raise InputError(f"{folder} is not empty: --resume goes on with what it holds, or choose another --out")
+        raise InputError(f"{folder} is not empty: continue with --resume, or choose another --out")
     if not (folder / METADATA).exists():
         if any(entry.name != "runs" for entry in folder.iterdir()):
-            raise InputError(f"{folder} holds something else than results: choose another --out")
+            raise InputError(f"{folder} holds other files than results: choose another --out")
         return None
     before = read_metadata(folder)
     if before.full_profile() != profile:
@@ -156,7 +156,7 @@ def _held(folder: Path, profile: Profile, resume: bool) -> LabMetadata | None:
     return before
 
 
-def _claim(
+def _prepare(
     folder: Path, ids: Sequence[str], profile: Profile, device: torch.device, before: LabMetadata | None
 ) -> None:
     """Write `lab.json`; the experiments of earlier calls stay in it."""
@@ -186,7 +186,7 @@ def _claim(
 
 
 def hardware(device: torch.device) -> dict[str, Any]:
-    """Say what a result was computed on, without naming the machine."""
+    """Return the hardware that results are computed on, without the name of the machine."""
     found: dict[str, Any] = {"processors": os.cpu_count(), "threads": thread_count(), "machine": platform.machine()}
     if device.type == "cuda":
         found["gpu"] = torch.cuda.get_device_name(device)

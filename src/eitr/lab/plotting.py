@@ -1,4 +1,4 @@
-"""How every figure of the lab looks: one style a rule, the mean over seeds with its spread, and SVG as output.
+"""The style of all figures: one line style per rule, the mean over seeds with its spread, and SVG as output.
 
 Colours are those of Okabe and Ito, which colour-blind readers tell apart; a line also has its own dashes and its own
 marker, so that a figure reads in black and white. matplotlib is imported when something is drawn, and pyplot never: a

@@ -1,5 +1,7 @@
 """Several runs through the rules of the CPU, one by one, beside the batched rule: what the tests compare."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +15,16 @@ from tests.robust import oracle
 
 WEIGHTS = {"geometric-median": 1e-3}
 """How far apart weights may be, if not 1e-6: an iteration magnifies rounding, and many weights give the same model."""
+
+
+@contextmanager
+def named_case(name: str) -> Iterator[None]:
+    """Name the case of a loop in the message of a test that fails in it."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in the case: {name}")
+        raise
 
 
 @dataclass(frozen=True)

@@ -374,7 +374,7 @@ from eitr.lab.runs.profile import PROFILES
 from eitr.lab.simulation import progress
 from tests.lab.small import PLAN
 PROFILES["quick"] = replace(PROFILES["quick"], plan=PLAN)
-progress.no_progress = lambda *news: print("round", flush=True)
+progress.no_progress = lambda *news: (print("round", flush=True), sys.stdin.readline())
 data, out = sys.argv[1:]
 run_experiments(["weights"], data=data, profile="quick", seeds=1, out=out, resume=True, checkpoint_seconds=0.0)
 """
@@ -385,18 +385,25 @@ def test_killed_again_and_again_a_lab_ends_with_the_same_bytes(tmp_path):
     """The processes are real, and killed with SIGKILL in the middle of a run."""
     data = small_data(tmp_path)
 
-    def start(folder):
-        return subprocess.Popen([sys.executable, "-c", SCRIPT, str(data), str(folder)], stdout=subprocess.PIPE)
+    def start(folder, stdin):
+        command = [sys.executable, "-c", SCRIPT, str(data), str(folder)]
+        return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE)
 
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    start(whole).communicate()
+    start(whole, subprocess.DEVNULL).communicate()
     for rounds in (3, 14, 9):
-        with start(killed) as process:
+        with start(killed, subprocess.PIPE) as process:
             for _ in range(rounds):
                 assert process.stdout.readline() == b"round\n"
+                process.stdin.write(b"go on\n")
+                process.stdin.flush()
+            assert process.stdout.readline() == b"round\n"
             process.kill()
-    assert 0 < len(list((killed / "runs").glob("*.npz"))) < len(list((whole / "runs").glob("*.npz")))
-    start(killed).communicate()
+    finished = [
+        len([one for one in (folder / "runs").iterdir() if ".part" not in one.name]) for folder in (killed, whole)
+    ]
+    assert finished == [2, 6]
+    start(killed, subprocess.DEVNULL).communicate()
     assert {one.name: one.read_bytes() for one in (killed / "runs").iterdir()} == {
         one.name: one.read_bytes() for one in (whole / "runs").iterdir()
     }

@@ -20,7 +20,7 @@ TASKS = {"detect": 0, "reweight": 1, "middle": 2}
 
 
 def available(device: torch.device, clients: int) -> bool:
-    """Say whether the kernels can be used."""
+    """Return whether the kernels can be used."""
     return device.type == "cuda" and FEWEST <= clients <= MOST and hasattr(torch.cuda, "_compile_kernel")
 
 

@@ -94,7 +94,7 @@ class BatchedRule(ABC):
         """Combine updates of the right shape."""
 
     def forget(self, run: int, clients: Tensor) -> None:
-        """Forget everything about some clients of a run: they come back as somebody of whom nothing is known."""
+        """Forget everything about some clients of a run: they return as clients without history."""
         for name in self.remembers:
             mine: Tensor = getattr(self, name)
             if mine.ndim:

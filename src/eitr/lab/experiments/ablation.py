@@ -1,4 +1,4 @@
-"""What each detector of the fused rule is good for: the rule without it, against a few attacks."""
+"""What each detector of the fused rule contributes: the rule without it, against a few attacks."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -70,7 +70,7 @@ class Ablation(Experiment):
         return without_repeats(_runs(profile))
 
     def table(self, results: Results) -> Table:
-        """A row a variant and attack."""
+        """Return one row per variant and attack."""
         cells = Cells(results)
         found = [(who, threat, cells.at(who, threat)) for who in (WHOLE, *PARTS.values()) for threat in _threats(cells)]
         return Table(

@@ -177,7 +177,7 @@ def _last_honest(result: Result) -> float:
 
 
 def draw_scores(axes: "Axes", groups: dict[str, list[Result]], honest: str) -> None:
-    """Draw the scores of attackers over the rounds, a line a group, and those of the honest clients of the last one."""
+    """Draw the scores of attackers over the rounds, one line per group, and of the honest clients of the last group."""
     for number, (label, group) in enumerate(groups.items()):
         values = np.stack([scores(result) for result in group])
         draw_spread(axes, np.arange(1, values.shape[1] + 1), values, series_style(number, label))
@@ -188,7 +188,7 @@ def draw_scores(axes: "Axes", groups: dict[str, list[Result]], honest: str) -> N
 
 
 def two_rows(fixed: Sequence[Result], timed: Sequence[Result]) -> "Figure":
-    """Draw both figures of the paper: by number of parameters above, by the attack's round below; a column a scene."""
+    """Draw both figures of the paper: by number of parameters above, by first round below; one column per scene."""
     figure, axes = panels(2, len(SCENES), share_y=True)
     shown = _some(sizes(fixed), 4)
     starts = _some(sorted({result.run.schedules[0].start for result in timed}), 4)

@@ -61,12 +61,12 @@ class Attackers(Experiment):
         )
 
     def table(self, results: Results) -> Table:
-        """A row an attack, share and rule."""
+        """Return one row per attack, share and rule."""
         return Table(by_share.COLUMNS, [row for attack in ATTACKS for row in by_share.rows(results, attack.name)])
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Accuracy above, ASR below, a column an attack."""
+        """Accuracy above, ASR below, one column per attack."""
         figure, axes = panels(2, len(ATTACKS), height=3.0, share_y="row")
         for column, attack in enumerate(ATTACKS):
             by_share.draw(axes[0, column], results, attack.name, "accuracy")

@@ -35,7 +35,7 @@ def settings(results: Results, attack: str, name: str) -> dict[str, dict[str, Se
 
 
 def rows(results: Results, attack: str) -> list[tuple[Any, ...]]:
-    """Return the rows of the table for one attack: a row a share and rule."""
+    """Return the rows of the table for one attack: one row per share and rule."""
     accuracy, success = settings(results, attack, "accuracy"), settings(results, attack, "ASR")
     floor = floor_of(results, attack, next(iter(results)).run.clients).mean
     found = []

@@ -39,7 +39,7 @@ class Centralised(Experiment):
         return without_repeats(run for count in (1, *client_counts(profile)) for run in clean(profile, count))
 
     def table(self, results: Results) -> Table:
-        """A row a number of clients."""
+        """Return one row per number of clients."""
         table = Table(("clients", *(word for part in PARTS for word in (part, f"± {part}"))))
         for count in values_of(results, "clients"):
             spreads = [_accuracy(results, count, part) for part in PARTS]

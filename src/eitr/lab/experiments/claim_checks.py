@@ -203,7 +203,7 @@ def linear(claim: str, x: Sequence[float], found: Mapping[str, Sequence[SeedValu
 def faster(claim: str, ours: RoundsToReach, others: Mapping[str, RoundsToReach], *, least: float) -> ClaimVerdict:
     """Judge whether our rule converges at least `least` times faster than each of the others.
 
-    A rule that never got there has only a lower bound; where the bound does not decide, nobody can say.
+    A rule that never got there has only a lower bound; where the bound does not decide, the claim stays open.
     """
     if not ours.always:
         better = [name_of(rule) for rule, other in others.items() if other.always]

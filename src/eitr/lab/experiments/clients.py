@@ -52,7 +52,7 @@ class Clients(Experiment):
         )
 
     def table(self, results: Results) -> Table:
-        """A row an attack and number of clients."""
+        """Return one row per attack and number of clients."""
         table = Table(("attack", "clients", "accuracy", "± accuracy", "ASR", "± ASR", "floor of ASR"))
         for attack in ATTACKS:
             for count in values_of(results, "clients"):

@@ -59,7 +59,7 @@ class Clients100(Experiment):
         )
 
     def table(self, results: Results) -> Table:
-        """A row an attack, share and rule; the first rows are without attack."""
+        """Return one row per attack, share and rule; the first rows are without attack."""
         table = Table((*by_share.COLUMNS, "rounds to converge"))
         for attackers, attack in ((0, None), *((_default(), attack.name) for attack in ATTACKS)):
             when = over_rounds.rounds_to_converge(_at(results, attackers), attack, MANY)
@@ -133,7 +133,7 @@ def _speed(results: Results, attack: str | None, least: float, most: float) -> C
 
 
 def _accuracy(results: Results, attack: str | None) -> ClaimVerdict:
-    """Judge "the same or better accuracy": nobody is ahead by more than half a point."""
+    """Judge "the same or better accuracy": no other rule is ahead by more than half a point."""
     found: dict[str, dict[str, SeedValues]]
     if attack is None:
         word = "no attack"

@@ -57,7 +57,7 @@ class Convergence(Experiment):
         )
 
     def table(self, results: Results) -> Table:
-        """A row a scenario and rule."""
+        """Return one row per scenario and rule."""
         table = Table(over_rounds.COLUMNS)
         for attack in SCENARIOS:
             table.rows.extend(over_rounds.rows(results, attack, CLIENTS))
@@ -65,7 +65,7 @@ class Convergence(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Training loss above, accuracy below, a column a scenario."""
+        """Training loss above, accuracy below, one column per scenario."""
         figure, axes = panels(2, len(SCENARIOS), share_y="row")
         for column, attack in enumerate(SCENARIOS):
             for row, (name, title) in enumerate((("train_loss", "training loss"), ("accuracy", "accuracy"))):

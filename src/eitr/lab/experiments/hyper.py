@@ -48,7 +48,7 @@ class Hyper(Experiment):
         return without_repeats([*clean(profile), *(run for rule in rules for run in federations(profile, rule, FLIP))])
 
     def table(self, results: Results) -> Table:
-        """A row a setting."""
+        """Return one row per setting."""
         table = Table(("kappa", "a", "c", "s", "accuracy", "± accuracy", "ASR", "± ASR", "floor of ASR"))
         floor = floor_of(results, FLIP.name, CLIENTS).mean
         attacked = results.where(attack=FLIP.name)

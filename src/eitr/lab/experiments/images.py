@@ -92,7 +92,7 @@ class ImagesExperiment(Experiment):
         return found
 
     def table(self, results: Results) -> Table:
-        """A row an attack, share and rule; the first is the model that nobody attacked."""
+        """Return one row per attack, share and rule; the first is the model without attackers."""
         accuracy = _clean_accuracy(results)
         first = ("none", 0.0, RULE_STYLES["fedavg"].label, accuracy.mean, accuracy.deviation, None, None, None)
         return Table(
@@ -101,7 +101,7 @@ class ImagesExperiment(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Accuracy above, ASR below, a column an attack; a group of bars a share."""
+        """Accuracy above, ASR below, one column per attack; one group of bars per share."""
         attacks = _attacks(results)
         figure, axes = panels(2, len(attacks), height=3.0, share_y="row")
         for column, attack in enumerate(attacks):
@@ -198,7 +198,7 @@ def _unjudged(claim: str, why: str) -> ClaimVerdict:
 
 
 def _draw_bars(axes: "Axes", found: Mapping[str, Mapping[str, SeedValues]], level: SeedValues) -> None:
-    """Draw a group of bars for each share, and a line for the model that nobody attacked."""
+    """Draw a group of bars for each share, and a line for the model without attackers."""
     width = 0.8 / max(len(spreads) for spreads in found.values())
     for group, spreads in enumerate(found.values()):
         for place, (rule, spread) in enumerate(spreads.items()):

@@ -60,7 +60,7 @@ class Inside(Experiment):
         return without_repeats(_runs(profile))
 
     def table(self, results: Results) -> Table:
-        """A row a rule, with its worst seed."""
+        """Return one row per rule, with its worst seed."""
         cells = Cells(results)
         table = Table(("rule", *COLUMNS, "lowest accuracy", "highest ASR"))
         for who, against in _cells(results):

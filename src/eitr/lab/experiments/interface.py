@@ -22,7 +22,7 @@ HOLDS, FAILS, OPEN = STATUSES = ("holds", "does not hold", "cannot be judged")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Numbers for people and machines: a heading a column, then rows; numbers stay numbers."""
+    """Numbers for people and machines: one heading per column, then rows; numbers stay numbers."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]] = field(default_factory=list)

@@ -64,7 +64,7 @@ class Looping(Experiment):
         )
 
     def table(self, results: Results) -> Table:
-        """A row an attack, share and rule, with the ASR of the repeated attack beside it."""
+        """Return one row per attack, share and rule, with the ASR of the repeated attack beside it."""
         table = Table((*by_share.COLUMNS, "ASR when repeated"))
         for attack in ATTACKS:
             repeated = by_share.rows(_repeated(results), attack.name)
@@ -74,7 +74,7 @@ class Looping(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Accuracy above, ASR below, a column an attack."""
+        """Accuracy above, ASR below, one column per attack."""
         figure, axes = panels(2, len(ATTACKS), height=3.0, share_y="row")
         for column, attack in enumerate(ATTACKS):
             by_share.draw(axes[0, column], _looping(results), attack.name, "accuracy")

@@ -64,7 +64,7 @@ class NewTopic(Experiment):
         ]
 
     def table(self, results: Results) -> Table:
-        """A row a class and rule."""
+        """Return one row per class and rule."""
         table = Table(
             ("class", "rule", "rounds to learn it", "class accuracy", "± class accuracy", "accuracy", "reputation")
         )
@@ -88,7 +88,7 @@ class NewTopic(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """A panel a class: its accuracy over the rounds; the last one: reputation of those who have it."""
+        """One panel per class: its accuracy over the rounds; the last one: reputation of those who have it."""
         found = _topics(results)
         figure, axes = panels(math.ceil((len(found) + 1) / COLUMNS), COLUMNS, height=2.6)
         places: list[Any] = axes.ravel().tolist()
@@ -117,7 +117,7 @@ class NewTopic(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """Two goals a class: learned nearly as fast, and its teachers trusted."""
+        """Two goals per class: learned nearly as fast, and its teachers trusted."""
         return [judge(results, topic) for topic in _topics(results) for judge in (learns, trusts)]
 
 
@@ -145,7 +145,7 @@ def reputations(result: Result) -> NDArray[np.float64]:
 
 
 def relative_reputation(results: Results) -> SeedValues:
-    """Return it as a mean over the last ten rounds, a number a seed."""
+    """Return it as a mean over the last ten rounds, one number per seed."""
     return SeedValues(tuple(float(reputations(one)[-LAST:].mean()) for one in results))
 
 

@@ -1,4 +1,4 @@
-"""Training round by round, for every rule: how a model comes along, and when it has converged."""
+"""Accuracy and loss over the rounds for every rule, and when each has converged."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ def rounds_to_converge(results: Results, attack: str | None, clients: int) -> di
 
 
 def rows(results: Results, attack: str | None, clients: int) -> list[tuple[Any, ...]]:
-    """Return the rows of the table for one scenario: a row a rule."""
+    """Return the rows of the table for one scenario: one row per rule."""
     reached = rounds_to_converge(results, attack, clients)
     ours = reached[OURS]
     found: list[tuple[Any, ...]] = []

@@ -44,7 +44,7 @@ class PoisonRate(Experiment):
         )
 
     def table(self, results: Results) -> Table:
-        """A row a degree of poisoning."""
+        """Return one row per degree of poisoning."""
         table = Table(("attack", "degree", "accuracy", "± accuracy", "ASR", "± ASR", "floor of ASR"))
         for attack in (FLIP.name, BACKDOOR.name):
             floor = floor_of(results, attack, CLIENTS).mean

@@ -78,7 +78,7 @@ class ReputationLoop(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Draw by size on the left, by pause on the right; a row a strength."""
+        """Draw by size on the left, by pause on the right; one row per strength."""
         figure, axes = panels(2, 2, share_y=True)
         for row, share in enumerate((BLATANT, POLLUTED)):
             alone = [r for r in results if r.run.share == share and _alone(r)]
@@ -119,7 +119,7 @@ class ReputationLoop(Experiment):
 
 
 def _alone(result: Result) -> bool:
-    """Say whether attackers never attack together."""
+    """Return whether attackers never attack together."""
     return int(result["attacking"].sum(axis=1).max()) == 1
 
 

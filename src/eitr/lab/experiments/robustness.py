@@ -63,7 +63,7 @@ class Robustness(Experiment):
         return without_repeats(_runs(profile))
 
     def table(self, results: Results) -> Table:
-        """A row a setting, rule and attack."""
+        """Return one row per setting, rule and attack."""
         cells = Cells(results)
         return Table(
             ("rule", "attack", "attackers", "alpha", "clients", *COLUMNS),
@@ -78,7 +78,7 @@ class Robustness(Experiment):
         )
 
     def summary(self, results: Results) -> Table:
-        """A row a rule, the strongest first: what its worst attack costs."""
+        """Return one row per rule, the strongest first: what its worst attack costs."""
         cells = Cells(results)
         table = Table(
             ("rule", "worst: points lost", "to", "points lost without attack", "worst ASR: points above floor", "of")

@@ -29,7 +29,7 @@ COLUMNS = ("accuracy", "± accuracy", "points lost", "ASR", "± ASR", "floor of 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One rule under one attack in one setting, a number a seed."""
+    """One rule under one attack in one setting, one number per seed."""
 
     accuracy: SeedValues
     loss: SeedValues

@@ -1,4 +1,4 @@
-"""What we want of the fused rule, fixed before the table was measured, and whether it does it.
+"""Our goals for the fused rule, fixed before the table was measured, and the verdict on each.
 
 Numbers are means over the seeds. A rule whose training diverged in a seed misses its goal.
 """
@@ -33,13 +33,13 @@ from eitr.lab.experiments.seed_statistics import RoundsToReach, rounds_to_reach
 LEARNED = 0.8
 """The accuracy that the speed of learning is measured by."""
 SLOWER = 1.1
-"""Times FedAvg's rounds to get there."""
+"""Our rule may need this many times the rounds of FedAvg to reach it."""
 CLEAN_LOSS = 0.003
-"""What may be lost where nobody attacks."""
+"""The accuracy that may be lost without attackers."""
 NEAR_BEST = 0.01
 """How far behind the best rule the worst case may be in the hardest settings."""
-_HAIR = 1e-9
-"""Differences of means are rounded: what is meant to be the limit itself is not above it."""
+_ROUNDING = 1e-9
+"""Differences of means are rounded: a value at the limit may come out this far above it."""
 
 DIVERGED = "Training diverged."
 
@@ -103,7 +103,7 @@ def keeps_out(cells: Cells, who: Contender, threat: Threat, most: float, setting
 
 
 def costs_nothing(cells: Cells, who: Contender) -> ClaimVerdict:
-    """Judge the accuracy where nobody attacks."""
+    """Judge the accuracy without attackers."""
     claim = f"{who.label}: without attack it ends within {100 * CLEAN_LOSS:g} points of FedAvg."
     mine, clean = cells.at(who, NO_ATTACK), cells.at(FEDAVG, NO_ATTACK)
     if mine is None or clean is None:
@@ -113,7 +113,7 @@ def costs_nothing(cells: Cells, who: Contender) -> ClaimVerdict:
 
 
 def learns_as_fast(cells: Cells, who: Contender) -> ClaimVerdict:
-    """Judge the first round with an accuracy of 80 %, where nobody attacks."""
+    """Judge the first round with an accuracy of 80 % without attackers."""
     claim = f"{who.label}: without attack it takes at most {100 * (SLOWER - 1):.0f} % more rounds to 80 % than FedAvg."
     mine, theirs = (_arrival(cells, one) for one in (who, FEDAVG))
     if mine is None or theirs is None:
@@ -122,7 +122,7 @@ def learns_as_fast(cells: Cells, who: Contender) -> ClaimVerdict:
         return ClaimVerdict(claim=claim, measured=f"FedAvg gets to 80 %: {theirs.text}.", holds=None)
     ratio = f", {mine.mean / theirs.mean:.2f}x" if mine.always else ""
     told = f"80 %: {mine.text}{ratio}; FedAvg {theirs.text}."
-    return ClaimVerdict(claim=claim, measured=told, holds=mine.always and mine.mean <= SLOWER * theirs.mean + _HAIR)
+    return ClaimVerdict(claim=claim, measured=told, holds=mine.always and mine.mean <= SLOWER * theirs.mean + _ROUNDING)
 
 
 def best_or_near(cells: Cells, setting: Setting) -> ClaimVerdict:
@@ -141,7 +141,7 @@ def best_or_near(cells: Cells, setting: Setting) -> ClaimVerdict:
     told = f"Worst cases: {told}." + (f" Not defined: {listed(out)}." if out else "")
     best = min(one.value for one in worst.values())
     mine = worst[FUSED].value
-    return ClaimVerdict(claim=claim, measured=told, holds=math.isfinite(mine) and mine <= best + NEAR_BEST + _HAIR)
+    return ClaimVerdict(claim=claim, measured=told, holds=math.isfinite(mine) and mine <= best + NEAR_BEST + _ROUNDING)
 
 
 def chosen_well(cells: Cells) -> ClaimVerdict:
@@ -175,7 +175,7 @@ def _lost(harm: float) -> str:
 def _judged(claim: str, told: str, value: float, most: float) -> ClaimVerdict:
     if math.isnan(value):
         return ClaimVerdict(claim=claim, measured=f"{DIVERGED} Clean FedAvg has nothing to compare with.", holds=None)
-    return ClaimVerdict(claim=claim, measured=told, holds=value <= most + _HAIR)
+    return ClaimVerdict(claim=claim, measured=told, holds=value <= most + _ROUNDING)
 
 
 def _not_run(claim: str) -> ClaimVerdict:

@@ -30,7 +30,7 @@ class Contender:
     """A rule as it takes part: told the true number of attackers, if it asks for it."""
 
     label: str
-    """What people read."""
+    """The name in tables and figures."""
     rule: str
     settings: tuple[tuple[str, object], ...] = ()
 
@@ -55,7 +55,7 @@ class Threat:
     """An attack, or none, as a column of the table."""
 
     label: str
-    """What people read."""
+    """The name in tables and figures."""
     attack: Attack | None = None
     floor: str | None = None
     """The attack of the paper that is measured on the same pages, and so has the same floor; None where only the
@@ -202,7 +202,7 @@ def run_of(base: FederatedRun, who: Contender, threat: Threat, setting: Setting,
 def runs_of(
     base: FederatedRun, who: Contender, threat: Threat, setting: Setting, seeds: tuple[int, ...]
 ) -> Iterator[FederatedRun]:
-    """Yield the runs of a cell: one a seed, or none where the rule is not defined."""
+    """Yield the runs of a cell: one per seed, or none where the rule is not defined."""
     for seed in seeds:
         run = run_of(base, who, threat, setting, seed)
         if run is not None:

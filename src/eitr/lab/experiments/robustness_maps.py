@@ -20,7 +20,7 @@ ROW = 0.27
 COLOURS = "cividis_r"
 """Light is harmless, dark is harmful, also without colours."""
 FULL_LOSS, FULL_ASR = 10.0, 30.0
-"""Points at which a cell is as dark as it gets; the number goes on."""
+"""Points from which on all cells have the darkest colour; their number is still shown."""
 
 
 def draw_points(

@@ -48,7 +48,7 @@ def federations(
     clients: int = CLIENTS,
     **changes: Any,
 ) -> list[FederatedRun]:
-    """Return the runs of one point of a figure, one a seed. A variant is a rule's name, or a rule with its settings."""
+    """Return the runs of one point of a figure, one per seed. A variant is the name of a rule, or a rule."""
     attackers = attackers_of(share, clients) if attack else 0
     rule = variant if isinstance(variant, Rule) else variant_rule(variant, attackers, clients)
     base = FederatedRun(

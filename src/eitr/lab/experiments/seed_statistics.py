@@ -1,4 +1,4 @@
-"""Numbers over seeds: what a point of a figure is, and how soon a run gets where it is going."""
+"""Statistics over seeds: final values, and the round in which runs reach an accuracy."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ CONVERGED = 0.99
 
 @dataclass(frozen=True, slots=True)
 class SeedValues:
-    """One number a seed; NaN where the run diverged. Mean and deviation leave those out.
+    """One number per seed; NaN where the run diverged. Mean and deviation leave those out.
 
     >>> SeedValues((0.5, 0.7, float("nan"))).percent
     '60.0 % ± 14.1'
@@ -61,13 +61,13 @@ class SeedValues:
 
 
 def final(results: Results, name: str, column: int | None = None) -> SeedValues:
-    """Return a recorded quantity after the last round, one number a seed, in the order of the seeds."""
+    """Return a recorded quantity after the last round, one number per seed, in the order of the seeds."""
     ordered = sorted(results, key=lambda result: result.run.seed)
     return SeedValues(tuple(float(r[name][-1] if column is None else r[name][-1, column]) for r in ordered))
 
 
 def floor_of(results: Results, attack: str, clients: int) -> SeedValues:
-    """Return the success of an attack against a model that nobody attacked: FedAvg's, with as many clients."""
+    """Return the success of an attack against a model without attackers: that of FedAvg, with as many clients."""
     return final(select(results, "fedavg", attack=None, clients=clients), f"asr.{attack}")
 
 
@@ -83,7 +83,7 @@ def rounds_to(accuracy: NDArray[np.float64], threshold: float) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class RoundsToReach:
-    """When runs got to an accuracy: a round a seed, or None for never, within `limit` rounds."""
+    """When runs got to an accuracy: one round per seed, or None for never, within `limit` rounds."""
 
     rounds: tuple[int | None, ...]
     limit: int

@@ -412,7 +412,7 @@ def direction(sweep: Sweep, found: dict[float, list[Result]]) -> ClaimVerdict:
 
 
 def _clearly(change: SeedValues) -> bool:
-    """Say whether a change is positive beyond its standard error, and beyond rounding: a changes nothing else."""
+    """Return whether a change is positive beyond its standard error, and beyond rounding: a changes nothing else."""
     return change.clearly_positive and change.mean > ROUNDING
 
 

@@ -53,7 +53,7 @@ class Weights(Experiment):
         ]
 
     def table(self, results: Results) -> Table:
-        """A row an attack, rule and round: the mean weight of an honest client and of an attacker."""
+        """Return one row per attack, rule and round: the mean weight of an honest client and of an attacker."""
         table = Table(("attack", "rule", "round", "honest, mean", "attackers, mean", "attackers, largest"))
         for attack in ATTACKS:
             for title in RULES:
@@ -67,7 +67,7 @@ class Weights(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """A row an attack, a column a rule; in each, clients by rounds."""
+        """Draw one row per attack and one column per rule; in each, clients by rounds."""
         figure, axes = panels(len(ATTACKS), len(RULES), height=2.9)
         grids = {}
         for attack in ATTACKS:

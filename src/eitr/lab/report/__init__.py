@@ -1,4 +1,4 @@
-"""The report of a lab run: one page for people, one file for machines, figures, verdicts and a tidy table."""
+"""The report of a lab run: an HTML page, a JSON file, figures, verdicts and one long table of all numbers."""
 
 from eitr.lab.report.make import make_report
 

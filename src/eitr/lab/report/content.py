@@ -1,4 +1,4 @@
-"""What a report says, before it is a page or a file."""
+"""The content of a report, before it becomes HTML, JSON or Markdown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Section:
 
     experiment: Experiment
     command: str
-    """How to compute it, or, when it is unfinished, how to go on."""
+    """The command that computes it, or that continues it when it is unfinished."""
     runs: Sequence[Run]
     missing: int
     seconds: float | None
@@ -38,7 +38,7 @@ class Section:
 
     @property
     def finished(self) -> bool:
-        """Whether all runs are there."""
+        """Return whether all runs are finished."""
         return self.missing == 0
 
     def count(self, status: str) -> int:

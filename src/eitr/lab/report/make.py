@@ -17,7 +17,7 @@ def make_report(folder: Path) -> Path:
     """Write the report of a lab run into its folder; return the page.
 
     Beside `report.html` there are `report.json`, `verdicts.md`, `figures/ID.svg` and `rounds.parquet`. An experiment
-    whose runs are not finished is listed with the command that goes on. The same results and times give the
+    whose runs are not finished is listed with the command that continues it. The same results and times give the
     same bytes.
     """
     lab, times = read_metadata(folder), read_timings(folder)

@@ -1,4 +1,4 @@
-"""One tidy table of any set of results: a row a number, ready for pandas, polars, R or DuckDB.
+"""All results as one long table: one row per number, ready for pandas, polars, R or DuckDB.
 
 Columns say which run a number belongs to, in which round and for which client it was recorded, what it is (`quantity`)
 and its `value`. It is written run by run, so that memory stays small however many runs there are.
@@ -144,7 +144,7 @@ class _Part:
 
 
 def _parts(result: Result, name: str, array: NDArray[Any]) -> Iterator[_Part]:
-    """Turn a recorded array into rows: by round, by client, or a quantity a column; words are left out."""
+    """Turn a recorded array into rows: by round, by client, or one quantity per column; words are left out."""
     if array.dtype.kind not in "fiub" or (name == "attacker" and array.dtype == bool):
         return
     rounds, clients = getattr(result.run, "rounds", None), getattr(result.run, "clients", None)

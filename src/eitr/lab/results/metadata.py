@@ -73,8 +73,8 @@ def read_metadata(folder: Path) -> LabMetadata:
 
 def write_metadata(folder: Path, metadata: LabMetadata) -> None:
     """Write `lab.json`."""
-    told = {name: getattr(metadata, name) for name in LabMetadata.__dataclass_fields__}
-    write_atomically(folder / METADATA, (json.dumps(told, indent=2) + "\n").encode())
+    content = {name: getattr(metadata, name) for name in LabMetadata.__dataclass_fields__}
+    write_atomically(folder / METADATA, (json.dumps(content, indent=2) + "\n").encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Timings:
 
 
 def read_timings(folder: Path) -> Timings:
-    """Read the file of timings. It may be missing or damaged: no result depends on it."""
+    """Read `timings.json`; return empty timings where it is missing or damaged, as no result depends on it."""
     try:
         calls = _calls(folder)
         total = sum(float(call["seconds"]) for call in calls)
@@ -102,7 +102,7 @@ def read_timings(folder: Path) -> Timings:
 
 
 def add_timing(folder: Path, call: Mapping[str, Any]) -> None:
-    """Add a call to the file of timings."""
+    """Add a call to `timings.json`."""
     try:
         calls = _calls(folder)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Results as files: one .npz a run, named by its key, readable with numpy alone."""
+"""Results as files: one .npz per run, named by its key, readable with numpy alone."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,7 +58,7 @@ class Results:
         return Results(result for result in self._found if all(_has(result.run, *pair) for pair in wanted.items()))
 
     def stacked(self, name: str) -> NDArray[np.float64]:
-        """Return one recorded array of all of them, (results, ...): a row a seed, usually."""
+        """Return one recorded array of all of them, (results, ...): one row per seed, usually."""
         return np.stack([np.asarray(result[name], np.float64) for result in self._found])
 
 
@@ -75,25 +75,25 @@ def described(run: Run) -> str:
 
 
 class Store:
-    """The folder of a lab run: finished results, and runs under way."""
+    """The files of a lab run: results of finished runs, and checkpoints of the others."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def path(self, run: Run) -> Path:
-        """Return where the result of a run goes."""
+        """Return the path of the result of a run."""
         return self.folder / FOLDER / f"{run.key}.npz"
 
     def checkpoint_path(self, run: Run) -> Path:
-        """Return where a run under way is kept."""
+        """Return the path of the checkpoint of a run."""
         return self.folder / FOLDER / f"{run.key}.part.npz"
 
     def has(self, run: Run) -> bool:
-        """Say whether a run is finished."""
+        """Return whether a run is finished."""
         return self.path(run).is_file()
 
     def save(self, run: Run, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Write the result of a finished run and forget its checkpoint."""
+        """Write the result of a finished run and delete its checkpoint."""
         write_npz(self.path(run), {"run": np.array(described(run)), **arrays})
         self.checkpoint_path(run).unlink(missing_ok=True)
 

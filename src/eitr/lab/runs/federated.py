@@ -18,7 +18,7 @@ from eitr.model.plan import TrainingPlan
 from eitr.taxonomy import NAMES
 
 EXCLUSIVE_SHARE = 0.2
-"""How many of the honest clients have the pages of a class that nobody else has."""
+"""The share of the honest clients that own all pages of the exclusive class."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +94,6 @@ def paper_rule(name: str, attackers: int = 0, clients: int = 1, **settings: Any)
 
 
 def exclusive_owners(attacker: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return who has the pages of a class that nobody else has: the first fifth of the honest clients."""
+    """Return the clients that own all pages of the exclusive class: the first fifth of the honest ones."""
     honest = np.flatnonzero(~attacker)
     return honest[: max(1, round(EXCLUSIVE_SHARE * len(honest)))]

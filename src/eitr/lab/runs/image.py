@@ -10,7 +10,7 @@ from eitr.lab.runs.run import Run
 
 @dataclass(frozen=True, kw_only=True)
 class ImageAttack:
-    """What both have: a target, and more local training than honest clients."""
+    """The base of both attacks: a target, and more local training than honest clients."""
 
     name: ClassVar[str]
 

@@ -1,4 +1,4 @@
-"""How thoroughly the lab works: `quick` to see something today, `paper` for the paper's settings."""
+"""Profiles: `quick` for a first look within minutes, `paper` for the paper's settings."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +9,7 @@ from eitr.model.plan import TrainingPlan
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """What an experiment is asked for."""
+    """The size of an experiment: its data, seeds, rounds and training plan."""
 
     name: str
     data: str = "builtin"

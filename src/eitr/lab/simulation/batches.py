@@ -45,7 +45,7 @@ class Trainees:
         self._server = _Owners([people.root if len(people.root) else people.pages[0][:1]], run, labels.device)
 
     def attack_in(self, round: int) -> bool:
-        """Say whether the attackers, if there are any, attack in a round."""
+        """Return whether the attackers, if there are any, attack in a round."""
         attack = self._run.attack
         return attack is not None and self._run.schedule.active(round) and attack.active(round)
 

@@ -1,4 +1,4 @@
-"""From runs to results: each kind of run goes to the part of the lab that computes it."""
+"""Compute runs of any kind: each is passed to the module that computes its kind."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -71,7 +71,7 @@ def examples_for(runs: Sequence[Run], data: str, data_dir: Path | None) -> Examp
 
 
 def sparse(device: torch.device) -> bool:
-    """Say whether the engine for processors is used: it needs compiled kernels."""
+    """Return whether the engine for processors is used: it needs compiled kernels."""
     return device.type == "cpu" and JIT
 
 

@@ -1,4 +1,4 @@
-"""Who takes part in a federation, and with which pages: drawn once from the seed, the same for every rule."""
+"""The clients of a federation and their pages, drawn from the seed: the same for every rule."""
 
 from dataclasses import dataclass
 from enum import IntEnum

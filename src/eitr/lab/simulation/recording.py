@@ -1,4 +1,4 @@
-"""What is recorded of a run, round by round, and how a run under way is put away and taken up again."""
+"""The recorded arrays of a run, round by round, and the checkpoints from which it continues."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ _ENGINE = "state.engine"
 
 
 def checkpoint_of(kept: Arrays | None, engine: str) -> Arrays | None:
-    """Return a checkpoint if this engine wrote it: another one's memory has another shape, and its run starts anew."""
+    """Return a checkpoint if this engine wrote it, else None: rule states of the other engine have another shape."""
     return kept if kept is not None and str(kept.get(_ENGINE)) == engine else None
 
 
@@ -40,7 +40,7 @@ class RunRecorder:
         }
 
     def add(self, values: Mapping[str, Any]) -> None:
-        """Record one round: numbers, or one number a client or class."""
+        """Record one round: numbers, or one number per client or class."""
         if values.keys() != self._series.keys():
             raise KeyError(f"recorded is {sorted(values)}, not {sorted(self._series)}")
         for name, value in values.items():
@@ -48,7 +48,7 @@ class RunRecorder:
         self.rounds += 1
 
     def fail(self) -> None:
-        """Record that the run ends in the round that was to come next."""
+        """Record that the run failed in the next round."""
         self.failed = self.rounds + 1
 
     def arrays(self) -> Arrays:
@@ -56,7 +56,7 @@ class RunRecorder:
         return {**self._facts, "failed": np.array(self.failed, np.int64), **self._series}
 
     def checkpoint(self, model: NDArray[np.float32], memory: Mapping[str, NDArray[Any]], *, engine: str) -> Arrays:
-        """Return what is needed to go on after the rounds recorded so far, with the same engine."""
+        """Return what the same engine needs to continue after the rounds recorded so far."""
         kept = {_MEMORY + name: array for name, array in memory.items()}
         state = {_ROUND: np.array(self.rounds), _ENGINE: np.array(engine), _MODEL: model}
         return {**state, **kept, **self._series}
@@ -67,7 +67,7 @@ class RunRecorder:
         return int(kept[_ROUND])
 
     def restore(self, kept: Arrays) -> tuple[NDArray[np.float32], Arrays]:
-        """Take up a checkpoint; return the model and the rule's memory."""
+        """Continue from a checkpoint; return the model and the state of the rule."""
         self.rounds = int(kept[_ROUND])
         memory = {name.removeprefix(_MEMORY): array for name, array in kept.items() if name.startswith(_MEMORY)}
         own = {name for name in kept if name in (_ROUND, _ENGINE, _MODEL) or name.startswith(_MEMORY)}

@@ -227,7 +227,7 @@ def train_client(
 
 
 def usable(updates: NDArray[np.float32]) -> bool:
-    """Say whether all numbers are finite and within what an aggregator accepts; training that diverged is not."""
+    """Return whether all numbers are finite and within what an aggregator accepts; training that diverged is not."""
     largest = max(float(updates.max()), -float(updates.min()))  # NaN comes out of both
     return largest <= LARGEST
 

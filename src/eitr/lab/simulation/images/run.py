@@ -127,7 +127,7 @@ def _blank(run: ImageRun, classes: int) -> Arrays:
 
 
 def _usable(vectors: Tensor) -> bool:
-    """Say whether all numbers are within what a server would take; the one question a round asks of the device."""
+    """Return whether all numbers are within what a server would take; the one question a round asks of the device."""
     low, high = torch.stack(vectors.aminmax()).tolist()
     return bool(low >= -LARGEST and high <= LARGEST)  # no comparison with NaN is true
 

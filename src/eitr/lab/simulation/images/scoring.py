@@ -1,4 +1,4 @@
-"""What a global model is worth: accuracy, accuracy of each class, and how well the attacks succeed."""
+"""Evaluate a global model: accuracy, accuracy of each class, and how well the attacks succeed."""
 
 from typing import NamedTuple
 

@@ -143,7 +143,7 @@ class Trainer:
                 for lane in self._lanes:
                     lane.capture()
         except RuntimeError as error:
-            warnings.warn(f"no CUDA graph, training goes on step by step: {error}", stacklevel=2)
+            warnings.warn(f"no CUDA graph, so every step is launched by itself: {error}", stacklevel=2)
             for lane in self._lanes:
                 lane._graph = None
 

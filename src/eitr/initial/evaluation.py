@@ -1,4 +1,4 @@
-"""How good a model is on a set of labelled pages: what the model card reports."""
+"""Evaluate a model on labelled pages: the numbers of the model card."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +16,7 @@ BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Evaluation:
     """Numbers about one model and one set of pages."""
 
     pages: int
@@ -40,18 +40,18 @@ class Judgement:
         }
 
 
-def judge(network: Network, vector: Vector, vocabulary: Vocabulary, pages: Sequence[Labelled]) -> Judgement:
-    """Let the model predict the pages and compare."""
+def evaluate(network: Network, vector: Vector, vocabulary: Vocabulary, pages: Sequence[Labelled]) -> Evaluation:
+    """Return how well a model predicts the labels of pages."""
     probabilities = predict(network, vector, vectors(vocabulary, [page.words for page in pages]))
-    return judge_probabilities(probabilities, np.array([page.label for page in pages], np.int64))
+    return evaluate_probabilities(probabilities, np.array([page.label for page in pages], np.int64))
 
 
-def judge_probabilities(probabilities: NDArray[np.float32], labels: NDArray[np.int64]) -> Judgement:
+def evaluate_probabilities(probabilities: NDArray[np.float32], labels: NDArray[np.int64]) -> Evaluation:
     """Compare predicted probabilities, shape (pages, classes), with the true classes."""
     right = probabilities.argmax(axis=1) == labels
     confidence = probabilities.max(axis=1).astype(np.float64)
     recall = {name: float(right[labels == label].mean()) for label, name in enumerate(NAMES) if (labels == label).any()}
-    return Judgement(
+    return Evaluation(
         pages=len(labels),
         accuracy=float(right.mean()),
         macro_recall=float(np.mean(list(recall.values()))),
