@@ -86,10 +86,9 @@ class Participant:
         self.id, self.secret = _text(told, "id"), _text(told, "secret")
 
     def model(self, version: int | None = None) -> Classifier:
-        """Return a version of the model with its vocabulary, the current one by default.
+        """Return a version of the model with its vocabulary; the current one by default.
 
-        The files of the current version are checked by their hashes. Of older versions there is no manifest, so only
-        their size and numbers are checked.
+        The files are checked by their hashes: those of the manifest or, for older versions, which have none, the ETags.
         """
         manifest = self._json(self._ask("GET", "/api/v1/model"))
         current = _whole(manifest, "version")
