@@ -4,6 +4,7 @@ import importlib.util
 import re
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,25 @@ def test_the_readme_lists_every_document() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     unlisted = [path.name for path in (ROOT / "docs").glob("*.md") if f"(docs/{path.name})" not in readme]
     assert unlisted == []
+
+
+def test_the_diagram_has_the_layers_that_import_linter_checks() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    diagram = re.findall(r"[a-z]+", "".join(re.findall(r"^ {4}[a-z ]*?\|(.+)\|$", text, re.MULTILINE)))
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = [contract for contract in contracts if contract["type"] == "layers"]
+    (whole,) = [contract for contract in layers if contract["containers"] == ["eitr"]]
+    names = [name.strip() for layer in whole["layers"] for name in layer.split("|") if layer != "__main__"]
+    assert diagram == names
+    parts = [
+        f"`src/{contract['containers'][0].replace('.', '/')}/{name.strip()}"
+        for contract in layers
+        if contract is not whole
+        for layer in contract["layers"]
+        for name in layer.split("|")
+        if name.strip() not in ("__main__", "demo")
+    ]
+    assert [part for part in parts if f"{part}`" not in text and f"{part}.py`" not in text] == []
 
 
 def test_the_glossary_is_in_order_and_defines_each_word_once() -> None:
