@@ -145,7 +145,7 @@ def test_bad_data_leave_nothing_behind(tmp_path):
 
 
 def test_attackers_that_cannot_rehearse_on_a_device_are_refused_and_leave_nothing_behind(tmp_path, monkeypatch):
-    monkeypatch.setattr("eitr.lab.compute.sparse", lambda device: False)
+    monkeypatch.setattr("eitr.lab.simulation.compute.sparse", lambda device: False)
     with pytest.raises(InputError, match="'inside' tries updates on the rule before it sends one"):
         run_experiments(["inside"], profile="quick", out=tmp_path / "new")
     assert not (tmp_path / "new").exists()
