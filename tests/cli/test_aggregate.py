@@ -489,11 +489,13 @@ def test_the_state_of_another_rule_is_refused(desk):
     desk.refuses("the state of the rule 'median', not of 'fedavg'", rule="fedavg", state="memory")
 
 
-def test_a_state_of_a_model_of_another_size_is_refused(desk):
-    desk.good(rule="foolsgold", state="memory", **{"global": "base.npy"})
+@pytest.mark.parametrize("rule", ["fused", "foolsgold"])
+def test_a_state_of_a_model_of_another_size_is_refused(rule, desk):
+    desk.good(rule=rule, state="memory", **{"global": "base.npy"})
     desk.put("U.npy", np.zeros((4, 3), dtype=np.float32))
     desk.put("base.npy", np.zeros(3, dtype=np.float32))
-    desk.refuses("steps of 12 parameters", rule="foolsgold", state="memory", **{"global": "base.npy"})
+    complaint = "a model of 12 parameters, and the updates have 3"
+    desk.refuses(complaint, rule=rule, state="memory", **{"global": "base.npy"})
 
 
 # Full disks
