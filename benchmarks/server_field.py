@@ -18,7 +18,7 @@ from sqlalchemy import insert
 
 from benchmarks.server_naive import NaiveUpdate, make_engine
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Participant, State
+from eitr.server.db.tables import ParticipantRow, RoundStatus
 from eitr.server.domain.clock import now
 from eitr.server.domain.keys import secret_hash
 from eitr.server.domain.rounds import Rounds
@@ -169,7 +169,7 @@ class Ours:
         rounds = Rounds(database, read_settings(quorum=10**9, maximum=10**9))
         current = rounds.current()
         if current is not None:
-            rounds.abandon(current.id, "the benchmark goes on", State.OPEN)
+            rounds.abandon(current.id, "the benchmark goes on", RoundStatus.OPEN)
         _settle(database.engine, "octets")
         opened = rounds.open()
         database.close()
@@ -240,7 +240,7 @@ def enrol(address: str, participants: int) -> list[str]:
     row = {"secret_hash": secret_hash(secret), "enrolled": moment, "seen": moment}
     database = Database(address)
     with database.writing() as session:
-        session.execute(insert(Participant), [{"id": id, **row} for id in ids])
+        session.execute(insert(ParticipantRow), [{"id": id, **row} for id in ids])
     database.close()
     return [f"{id}.{secret}" for id in ids]
 

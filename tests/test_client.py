@@ -88,8 +88,15 @@ class Fake:
     def serve_model(self, **changes: Any) -> None:
         """Answer as a server with the shipped model."""
         self.on("GET", "/api/v1/model", (200, {**MANIFEST, **changes}))
-        self.on("GET", "/api/v1/models/1/weights", (200, WEIGHTS))
-        self.on("GET", "/api/v1/models/1/vocabulary", (200, VOCABULARY))
+        self.serve_files(1)
+
+    def serve_files(self, version: int, weights: bytes = WEIGHTS, **headers: str) -> None:
+        """Answer with the files of a version, and with their hashes as ETags unless others are given."""
+        for name, data, tag in (
+            ("weights", weights, MANIFEST["weights"]),
+            ("vocabulary", VOCABULARY, MANIFEST["vocabulary"]),
+        ):
+            self.on("GET", f"/api/v1/models/{version}/{name}", (200, data, {"ETag": f'"{tag["sha256"]}"', **headers}))
 
     def close(self) -> None:
         """Stop."""
@@ -160,7 +167,7 @@ def test_it_gives_up_in_words(fake: Fake, me: Participant, slept: list[float]) -
 def test_what_cannot_succeed_later_is_not_tried_again(fake: Fake, me: Participant, slept: list[float]) -> None:
     fake.on("PUT", "/api/v1/rounds/3/update", (409, {"type": "/problems/round-closed"}))
     with pytest.raises(ServerError) as error:
-        me.send_octets(3, b"data")
+        me.send_bytes(3, b"data")
     assert error.value.slug == "round-closed"
     assert slept == []
 
@@ -188,7 +195,7 @@ def test_it_trains_and_sends_what_it_trained_with_its_digest(fake: Fake, me: Par
     assert "sha-256=:" in headers["Content-Digest"]
 
 
-def test_a_small_update_is_the_difference_in_half_the_octets(fake: Fake, me: Participant) -> None:
+def test_a_small_update_is_the_difference_in_half_the_bytes(fake: Fake, me: Participant) -> None:
     fake.serve_model()
     fake.on("PUT", "/api/v1/rounds/3/update", (202, {}))
     vector = SHIPPED.model.vector + np.float32(0.25)
@@ -208,7 +215,7 @@ def a_flipped_bit(data: bytes) -> bytes:
         (lambda fake: fake.on("GET", "/api/v1/models/1/vocabulary", (200, VOCABULARY + b" ")), "vocabulary"),
         (lambda fake: fake.serve_model(classes=["a", "b"]), "other classes"),
         (lambda fake: fake.serve_model(layers="many"), "layers"),
-        (lambda fake: fake.serve_model(layers=[1000, 6]), "octets"),
+        (lambda fake: fake.serve_model(layers=[1000, 6]), "bytes, not"),
         (lambda fake: fake.serve_model(version="one"), "version"),
         (lambda fake: fake.on("GET", "/api/v1/model", (200, b"<html>")), "not JSON"),
         (lambda fake: fake.on("GET", "/api/v1/model", (200, b"[]")), "not a JSON object"),
@@ -243,10 +250,22 @@ def test_leaving_forgets_the_secret(fake: Fake, me: Participant) -> None:
 
 def test_old_versions_are_fetched_once(fake: Fake, me: Participant) -> None:
     fake.serve_model(version=2)
-    fake.on("GET", "/api/v1/models/2/weights", (200, WEIGHTS))
-    fake.on("GET", "/api/v1/models/2/vocabulary", (200, VOCABULARY))
+    fake.serve_files(2)
     for _ in range(2):
         assert np.array_equal(me.model(1).model.vector, SHIPPED.model.vector)
         assert me.model().model.network.size == 264678
     assert [one[1] for one in fake.asked].count("/api/v1/models/1/weights") == 1
     assert [one[1] for one in fake.asked].count("/api/v1/models/2/weights") == 1
+
+
+def test_an_old_version_is_checked_by_its_etags(fake: Fake, me: Participant) -> None:
+    fake.serve_model(version=2)
+    fake.serve_files(1, a_flipped_bit(WEIGHTS))
+    with pytest.raises(InputError, match="weights of version 1 are not those"):
+        me.model(1)
+    fake.serve_files(1, ETag="")
+    with pytest.raises(InputError, match="weights of version 1 are not those"):
+        me.model(1)
+    fake.serve_files(1, ETag=f'W/"{MANIFEST["weights"]["sha256"]}"')
+    with pytest.raises(InputError, match="vocabulary of version 1 are not those"):
+        me.model(1)

@@ -44,7 +44,7 @@ class ServerError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class OpenRound:
-    """A call for updates."""
+    """A round that takes updates."""
 
     id: int
     base: int
@@ -86,10 +86,9 @@ class Participant:
         self.id, self.secret = _text(told, "id"), _text(told, "secret")
 
     def model(self, version: int | None = None) -> Classifier:
-        """Return a version of the model with its vocabulary, the current one by default.
+        """Return a version of the model with its vocabulary; the current one by default.
 
-        The files of the current version are checked by their hashes. Of older versions there is no manifest, so only
-        their size and numbers are checked.
+        The files are checked by their hashes: those of the manifest or, for older versions, which have none, the ETags.
         """
         manifest = self._json(self._ask("GET", "/api/v1/model"))
         current = _whole(manifest, "version")
@@ -138,12 +137,12 @@ class Participant:
         return train(network, vector, rows, labels, round.plan, chosen)
 
     def send(self, round: OpenRound, vector: Vector, *, small: bool = False) -> None:
-        """Send an update: the parameters, or, with `small`, half as many octets for the difference to the base."""
+        """Send an update: the parameters, or, with `small`, the difference to the base in half as many bytes."""
         encoding = DIFFERENCE if small else PARAMETERS
-        self.send_octets(round.id, encoded(encoding, vector, self.model(round.base).model.vector), encoding)
+        self.send_bytes(round.id, encoded(encoding, vector, self.model(round.base).model.vector), encoding)
 
-    def send_octets(self, round: int, data: bytes, encoding: str = PARAMETERS) -> None:
-        """Send octets as they are, with their digest."""
+    def send_bytes(self, round: int, data: bytes, encoding: str = PARAMETERS) -> None:
+        """Send bytes as they are, with their digest."""
         digest = base64.b64encode(hashlib.sha256(data).digest()).decode()
         headers = {"Content-Type": encoding, "Content-Digest": f"sha-256=:{digest}:", **self._authorization()}
         self._ask("PUT", f"/api/v1/rounds/{round}/update", content=data, headers=headers)
@@ -169,28 +168,30 @@ class Participant:
         return {"Authorization": f"Bearer {self.id}.{self.secret}"}
 
     def _fetch(self, version: int, manifest: dict[str, Any] | None) -> Classifier:
-        here = f"/api/v1/models/{version}"
-        weights = self._file(f"{here}/weights")
-        vocabulary = self._file(f"{here}/vocabulary")
-        if manifest is not None:
-            for name, data in (("weights", weights), ("vocabulary", vocabulary)):
-                promised = manifest.get(name)
-                if not isinstance(promised, dict) or promised.get("sha256") != hashlib.sha256(data).hexdigest():
-                    raise InputError(f"the {name} of version {version} are not those the server announced")
-            if manifest.get("classes") != list(NAMES):
-                raise InputError("the server's model has other classes than this program")
+        if manifest is not None and manifest.get("classes") != list(NAMES):
+            raise InputError("the server's model has other classes than this program")
+        weights, vocabulary = (self._file(version, name, manifest) for name in ("weights", "vocabulary"))
         words = Vocabulary.from_json(vocabulary.decode())
         network = Network(tuple(_layers(manifest))) if manifest is not None else _like(words, len(weights))
         if len(weights) != 4 * network.size:
-            raise InputError(f"the weights of version {version} are {len(weights)} octets, not {4 * network.size}")
+            raise InputError(f"the weights of version {version} are {len(weights)} bytes, not {4 * network.size}")
         vector = np.frombuffer(weights, "<f4").astype(np.float32)
         network.check(vector)
         return Classifier(Model(network, vector), words)
 
-    def _file(self, path: str) -> bytes:
-        data = self._ask("GET", path).content
+    def _file(self, version: int, name: str, manifest: dict[str, Any] | None) -> bytes:
+        """Return a file of a version; refuse one whose hash is not the announced one."""
+        answer = self._ask("GET", f"/api/v1/models/{version}/{name}")
+        data = answer.content
         if len(data) > LARGEST_FILE:
-            raise InputError(f"{path} is larger than any model")
+            raise InputError(f"the {name} of version {version} are larger than any model")
+        if manifest is None:
+            announced = answer.headers.get("ETag", "").removeprefix("W/").strip('"')
+        else:
+            file = manifest.get(name)
+            announced = file.get("sha256") if isinstance(file, dict) else None
+        if announced != hashlib.sha256(data).hexdigest():
+            raise InputError(f"the {name} of version {version} are not those the server announced")
         return data
 
     def _ask(self, method: str, path: str, **options: Any) -> httpx.Response:
@@ -256,9 +257,9 @@ def _layers(manifest: dict[str, Any]) -> list[int]:
     return layers
 
 
-def _like(words: Vocabulary, octets: int) -> Network:
-    """Return the usual network for a vocabulary: of old versions there is no manifest."""
+def _like(words: Vocabulary, size: int) -> Network:
+    """Return the usual network for a vocabulary: older versions have no manifest."""
     network = Network((len(words), *Network().layers[1:]))
-    if octets != 4 * network.size:
+    if size != 4 * network.size:
         raise InputError("an old version of the model has an unusual network")
     return network

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from eitr.cli import app
 from eitr.client import Participant as Person
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Invitation, Model, Observation, Participant, SetupLink
+from eitr.server.db.tables import InvitationRow, ModelRow, ObservationRow, ParticipantRow, SetupLinkRow
 from tests.server.process import Running
 
 
@@ -36,7 +36,7 @@ def test_a_first_start_makes_everything_and_a_second_finds_it(tmp_path: Path) ->
         assert server.stop() == 0
     assert (folder / "server.key").read_bytes() == key
     assert (folder / "server.key").stat().st_mode & 0o077 == 0
-    assert count(folder, Model) == 1
+    assert count(folder, ModelRow) == 1
 
 
 def test_a_port_that_is_taken_is_one_clear_line(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_invitations_are_printed_once_and_kept_as_hashes(tmp_path: Path) -> None
     done = CliRunner().invoke(app, ["invite", "3", "--note", "course", "--folder", str(folder)])
     codes = done.stdout.split()
     assert len(set(codes)) == 3
-    assert count(folder, Invitation) == 3
+    assert count(folder, InvitationRow) == 3
     stored = (folder / "eitr.db").read_bytes()
     assert not any(code.encode() in stored for code in codes)
 
@@ -82,7 +82,7 @@ def test_a_link_for_an_operator_can_be_made_again(tmp_path: Path) -> None:
     folder = tmp_path / "server"
     links = {CliRunner().invoke(app, ["operator", "--folder", str(folder)]).stdout for _ in range(2)}
     assert len(links) == 2
-    assert count(folder, SetupLink) == 1  # only the last one works
+    assert count(folder, SetupLinkRow) == 1  # only the last one works
 
 
 def test_the_demonstration_shows_attackers_lose_their_weight_and_stops_cleanly(tmp_path: Path) -> None:
@@ -97,13 +97,13 @@ def test_the_demonstration_shows_attackers_lose_their_weight_and_stops_cleanly(t
     assert done.returncode == 0, done.stderr
     assert "The dashboard: http://127.0.0.1:" in done.stderr
     roles = dict(re.findall(r"^  (\w{8})  (.+)$", done.stderr, re.MULTILINE))
-    assert sorted(roles.values()) == ["flips labels"] * 3 + ["honest"] * 6 + ["sends rubbish"]
+    assert sorted(roles.values()) == ["flips labels"] * 3 + ["honest"] * 6 + ["sends NaN"]
     with Database(f"sqlite:///{folder / 'eitr.db'}").reading() as session:
-        assert session.scalar(select(func.count()).select_from(Participant)) == 10
-        seen = session.scalars(select(Observation).where(Observation.round == 3)).all()
+        assert session.scalar(select(func.count()).select_from(ParticipantRow)) == 10
+        seen = session.scalars(select(ObservationRow).where(ObservationRow.round == 3)).all()
     weights = {roles[one.participant[:8]]: [] for one in seen}  # type: ignore[var-annotated]
     for one in seen:
         weights[roles[one.participant[:8]]].append(one.weight)
     assert max(weights["flips labels"]) < min(weights["honest"])
-    assert weights["sends rubbish"] == [None]
+    assert weights["sends NaN"] == [None]
     assert done.stderr.strip().endswith("Everything is stopped.")

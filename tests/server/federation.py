@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from eitr.model.update_encoding import PARAMETERS
-from eitr.server.composition.services import prepared
+from eitr.server.composition.wiring import prepared_database
 from eitr.server.domain import clock
 from eitr.server.domain.ingest import Ingest
 from eitr.server.domain.keys import Key
@@ -18,7 +18,7 @@ from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.models import Models
 from eitr.server.domain.participants import Participants
 from eitr.server.domain.rounds import Rounds
-from eitr.server.domain.updates import Sent
+from eitr.server.domain.updates import ReceivedUpdate
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
 
@@ -30,7 +30,7 @@ class Federation:
 
     def __init__(self, folder: Path, address: str, **given: Any) -> None:
         self.settings = ServerSettings(folder=folder, database=address, **{**DEFAULTS, **given})
-        self.database, self.scoring = prepared(self.settings)
+        self.database, self.scoring = prepared_database(self.settings)
         self.key = Key.of(folder)
         self.rounds = Rounds(self.database, self.settings)
         self.models = Models(self.database)
@@ -54,10 +54,10 @@ class Federation:
         rng = np.random.default_rng((int(person[:8], 16), number))
         return (self.base + rng.normal(0, 0.001, self.base.shape)).astype("<f4").tobytes()
 
-    def sent(self, round: int, person: str, data: bytes | None = None) -> Sent:
+    def sent(self, round: int, person: str, data: bytes | None = None) -> ReceivedUpdate:
         """Return an update as the door passes it on."""
         data = self.update(person, round) if data is None else data
-        return Sent(round, person, PARAMETERS, data, hashlib.sha256(data).digest())
+        return ReceivedUpdate(round, person, PARAMETERS, data, hashlib.sha256(data).digest())
 
     def send(self, round: int, person: str, data: bytes | None = None) -> None:
         """Send and wait; a refusal is raised."""

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from eitr.cli import app
 from eitr.errors import InputError
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Table
+from eitr.server.db.tables import Base
 from eitr.server.domain.backup import back_up, restore
 from eitr.server.domain.keys import FILE
 from tests.server.conftest import new_postgres_database
@@ -22,7 +22,7 @@ def content(database: Database) -> dict[str, list[tuple[object, ...]]]:
     with database.engine.connect() as connection:
         return {
             table.name: sorted((tuple(row) for row in connection.execute(select(table))), key=repr)
-            for table in Table.metadata.sorted_tables
+            for table in Base.metadata.sorted_tables
         }
 
 

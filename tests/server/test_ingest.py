@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from eitr.server.db.tables import Octets, State, Update
+from eitr.server.db.tables import RoundStatus, UpdateBytesRow, UpdateRow
 from eitr.server.domain import ingest
+from eitr.server.domain.errors import DomainError
 from eitr.server.domain.ingest import store
-from eitr.server.web.problems import Problem
 from tests.server.federation import Federation
 
 
@@ -21,16 +21,16 @@ def opened(federation: Federation) -> int:
 
 def stored(federation: Federation) -> list[tuple[int, str]]:
     with federation.database.reading() as session:
-        assert session.scalar(select(func.count()).select_from(Octets)) == session.scalar(
-            select(func.count()).select_from(Update)
+        assert session.scalar(select(func.count()).select_from(UpdateBytesRow)) == session.scalar(
+            select(func.count()).select_from(UpdateRow)
         )
-        found = session.execute(select(Update.round, Update.participant).order_by(Update.participant)).all()
+        found = session.execute(select(UpdateRow.round, UpdateRow.participant).order_by(UpdateRow.participant)).all()
         return [tuple(row) for row in found]
 
 
 def outcome(future: "Future[None]") -> str | None:
     error = future.exception(timeout=60)
-    return error.kind.slug if isinstance(error, Problem) else error and repr(error)
+    return error.code if isinstance(error, DomainError) else error and repr(error)
 
 
 def test_the_same_update_again_is_accepted_once(federation: Federation) -> None:
@@ -46,7 +46,7 @@ def test_the_same_update_again_is_accepted_after_the_round_has_ended(federation:
     number = federation.full_round(people)
     federation.worker().step()
     federation.send(number, people[0])
-    with pytest.raises(Problem, match="already-sent"):
+    with pytest.raises(DomainError, match="already-sent"):
         federation.send(number, people[0], b"something else")
     assert federation.rounds.get(number).received == 4  # type: ignore[union-attr]
 
@@ -54,7 +54,7 @@ def test_the_same_update_again_is_accepted_after_the_round_has_ended(federation:
 def test_another_update_in_the_same_round_is_refused(federation: Federation) -> None:
     [person], number = federation.enrol(1), opened(federation)
     federation.send(number, person)
-    with pytest.raises(Problem, match="already-sent"):
+    with pytest.raises(DomainError, match="already-sent"):
         federation.send(number, person, federation.update(person, 99))
     assert stored(federation) == [(number, person)]
 
@@ -65,7 +65,7 @@ def test_two_different_updates_in_one_transaction_are_one_and_a_refusal(federati
     with federation.database.writing() as session:
         outcomes = store(session, [first, second, first])
     assert outcomes[0] is None
-    assert isinstance(outcomes[1], Problem)
+    assert isinstance(outcomes[1], DomainError)
     assert outcomes[2] is None
     assert stored(federation) == [(number, person)]
 
@@ -81,10 +81,10 @@ def test_one_who_left_does_not_spoil_it_for_the_others(federation: Federation) -
 def test_updates_to_rounds_that_are_not_there_or_not_open_are_refused(federation: Federation) -> None:
     people = federation.enrol(3)
     number = federation.full_round(people[:2])
-    with pytest.raises(Problem, match="unknown-round"):
+    with pytest.raises(DomainError, match="unknown-round"):
         federation.send(number + 1, people[2])
     federation.rounds.close(number)
-    with pytest.raises(Problem, match="round-closed"):
+    with pytest.raises(DomainError, match="round-closed"):
         federation.send(number, people[2])
     assert len(stored(federation)) == 2
 
@@ -103,10 +103,10 @@ def test_a_round_that_closes_while_an_update_is_written_does_not_take_it(
         real(session, round, new)
 
     monkeypatch.setattr(ingest, "_count", closed_just_before)
-    with pytest.raises(Problem, match="round-closed"):
+    with pytest.raises(DomainError, match="round-closed"):
         federation.send(number, people[1])
     assert stored(federation) == [(number, people[0])]
-    assert federation.rounds.get(number).state == State.CLOSING  # type: ignore[union-attr]
+    assert federation.rounds.get(number).status == RoundStatus.CLOSING  # type: ignore[union-attr]
 
 
 def test_many_at_once_are_all_stored(federation: Federation) -> None:

@@ -17,7 +17,7 @@ from sqlalchemy import func, make_url, select, text
 from eitr.client import Participant
 from eitr.model.classifier import Classifier
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Audit, Model, Observation, Octets, Round, State, Update
+from eitr.server.db.tables import AuditRow, ModelRow, ObservationRow, RoundRow, RoundStatus, UpdateBytesRow, UpdateRow
 from tests.server.conftest import new_postgres_database
 from tests.server.process import Running
 
@@ -99,7 +99,7 @@ def lived(life: Life, people: list[tuple[str, str]], *, rounds: int, kills: int,
                 found = me.wait_for_round(after=last, seconds=600, every=0.02)
                 last = found.id
                 data = vector(number, person).astype("<f4").tobytes()
-                me.send_octets(found.id, data)
+                me.send_bytes(found.id, data)
                 with lock:
                     story.accepted[found.id, people[person][0]] = hashlib.sha256(data).hexdigest()
                     if found.id not in story.rounds:
@@ -143,7 +143,7 @@ def settled(life: Life) -> None:
     end = time.monotonic() + 120
     while time.monotonic() < end:
         with database.reading() as session:
-            if session.scalar(select(func.count()).select_from(Octets)) == 0:
+            if session.scalar(select(func.count()).select_from(UpdateBytesRow)) == 0:
                 return
         time.sleep(0.1)
     raise AssertionError("a round with all its updates did not end")
@@ -166,11 +166,11 @@ def told(database: Database, rounds: list[int]) -> Iterator[tuple[object, ...]]:
     """Yield what is known of each round, by its place in the story: numbers of rounds may have gaps."""
     with database.reading() as session:
         for place, id in enumerate(rounds):
-            found = session.get_one(Round, id)
-            model = session.get_one(Model, found.result)
-            yield place, found.state, found.received, model.sha256
+            found = session.get_one(RoundRow, id)
+            model = session.get_one(ModelRow, found.result)
+            yield place, found.status, found.received, model.sha256
             for one in session.scalars(
-                select(Observation).where(Observation.round == id).order_by(Observation.participant)
+                select(ObservationRow).where(ObservationRow.round == id).order_by(ObservationRow.participant)
             ):
                 yield place, one.participant, one.reputation, one.weight, one.positive, one.negative
 
@@ -179,18 +179,18 @@ def check(life: Life, story: Story) -> None:
     """Every accepted update is in exactly one round that ended, once; nothing else is there."""
     database = Database(life.database)
     with database.reading() as session:
-        stored = session.execute(select(Update.round, Update.participant, Update.sha256)).all()
+        stored = session.execute(select(UpdateRow.round, UpdateRow.participant, UpdateRow.sha256)).all()
         assert {(round, who): sha256.hex() for round, who, sha256 in stored} == story.accepted
         assert len(stored) == len(story.accepted)
         for id in story.rounds:
-            assert session.get_one(Round, id).state == State.PUBLISHED
-        ended = session.scalars(select(Audit).where(Audit.action == "published a round")).all()
+            assert session.get_one(RoundRow, id).status == RoundStatus.PUBLISHED
+        ended = session.scalars(select(AuditRow).where(AuditRow.action == "published a round")).all()
         assert sorted(one.detail["round"] for one in ended) == sorted(story.rounds)
-        versions = session.execute(select(Model.version, Model.round).order_by(Model.version)).all()
+        versions = session.execute(select(ModelRow.version, ModelRow.round).order_by(ModelRow.version)).all()
         assert [tuple(row) for row in versions] == [(1, None), *((k + 2, id) for k, id in enumerate(story.rounds))]
-        seen = session.execute(select(Observation.round, Observation.participant)).all()
+        seen = session.execute(select(ObservationRow.round, ObservationRow.participant)).all()
         assert {tuple(row) for row in seen} == set(story.accepted)
-        assert session.scalar(select(func.count()).select_from(Octets)) == 0
+        assert session.scalar(select(func.count()).select_from(UpdateBytesRow)) == 0
         if database.sqlite:
             assert session.scalar(text("PRAGMA integrity_check")) == "ok"
             assert session.execute(text("PRAGMA foreign_key_check")).all() == []

@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from eitr.client import Participant
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Audit, Model, Observation, Round, State
+from eitr.server.db.tables import AuditRow, ModelRow, ObservationRow, RoundRow, RoundStatus
 from tests.server.conftest import new_postgres_database
 from tests.server.process import Running
 from tests.server.test_kills import vector
@@ -41,7 +41,7 @@ def test_two_servers_and_two_workers_aggregate_every_round_once(tmp_path: Path, 
                     # Now at one server, now at the other: they are the same.
                     with Participant(addresses[(person + number) % 2], id=me.id, secret=me.secret) as here:
                         last_round = here.wait_for_round(after=last, seconds=120, every=0.05)
-                        here.send_octets(last_round.id, vector(number, person).astype("<f4").tobytes())
+                        here.send_bytes(last_round.id, vector(number, person).astype("<f4").tobytes())
                         last = last_round.id
                 me.wait_for_round(after=last, seconds=120, every=0.05)
 
@@ -52,10 +52,12 @@ def test_two_servers_and_two_workers_aggregate_every_round_once(tmp_path: Path, 
             thread.join()
         assert [process.stop() for process in (one, two, three, four)] == [0, 0, 0, 0]
     with Database(database).reading() as session:
-        ended = session.scalars(select(Round).where(Round.state == State.PUBLISHED).order_by(Round.id)).all()
+        ended = session.scalars(
+            select(RoundRow).where(RoundRow.status == RoundStatus.PUBLISHED).order_by(RoundRow.id)
+        ).all()
         assert len(ended) == ROUNDS
         assert all(found.received == PEOPLE and found.attempts == 1 for found in ended)
-        published = session.scalars(select(Audit).where(Audit.action == "published a round")).all()
+        published = session.scalars(select(AuditRow).where(AuditRow.action == "published a round")).all()
         assert [entry.detail["round"] for entry in published] == [found.id for found in ended]
-        assert session.scalars(select(Model.version).order_by(Model.version)).all() == list(range(1, ROUNDS + 2))
-        assert len(session.scalars(select(Observation.participant)).all()) == PEOPLE * ROUNDS
+        assert session.scalars(select(ModelRow.version).order_by(ModelRow.version)).all() == list(range(1, ROUNDS + 2))
+        assert len(session.scalars(select(ObservationRow.participant)).all()) == PEOPLE * ROUNDS

@@ -10,7 +10,7 @@ from sqlalchemy import inspect, text
 from eitr.errors import InputError
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Table
+from eitr.server.db.tables import Base
 
 FIRST = "0001"
 
@@ -19,7 +19,7 @@ def test_the_migrations_lead_to_the_tables(address: str) -> None:
     database = Database(address)
     schema.upgrade(database)
     with database.engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), Table.metadata) == []
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
     assert schema.revision(database) == schema.newest()
 
 
@@ -84,4 +84,4 @@ def test_a_database_that_cannot_be_reached_is_an_error_in_words(tmp_path: Path) 
 def test_every_table_has_its_place(address: str) -> None:
     database = Database(address)
     schema.upgrade(database)
-    assert set(inspect(database.engine).get_table_names()) == {*Table.metadata.tables, "alembic_version"}
+    assert set(inspect(database.engine).get_table_names()) == {*Base.metadata.tables, "alembic_version"}

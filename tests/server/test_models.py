@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import select
 
 from eitr.model.classifier import Classifier
-from eitr.server.db.tables import Audit, Model, State
+from eitr.server.db.tables import AuditRow, ModelRow, RoundStatus
 from eitr.server.domain.models import publish_shipped, roll_back
 from eitr.server.domain.retention import Retention
-from eitr.server.domain.round_aggregation import Aggregation, NothingSentError
+from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation
 from tests.server.federation import Federation
 
 
@@ -22,7 +22,7 @@ def test_version_one_is_the_shipped_model_and_is_published_once(federation: Fede
     assert np.array_equal(federation.models.vector(1), shipped.model.vector)
     assert current.sha256 == hashlib.sha256(shipped.model.vector.astype("<f4").tobytes()).hexdigest()
     with federation.database.reading() as session:
-        score = session.scalars(select(Model.accuracy)).one()
+        score = session.scalars(select(ModelRow.accuracy)).one()
     assert score is not None
     assert score > 0.8
 
@@ -34,8 +34,8 @@ def test_rolling_back_makes_old_weights_a_new_version(federation: Federation) ->
     assert np.array_equal(federation.models.vector(3), federation.models.vector(1))
     assert not np.array_equal(federation.models.vector(2), federation.models.vector(1))
     with federation.database.reading() as session:
-        assert session.get_one(Model, 3).restored == 1
-        last = session.scalars(select(Audit).order_by(Audit.id.desc())).first()
+        assert session.get_one(ModelRow, 3).restored == 1
+        last = session.scalars(select(AuditRow).order_by(AuditRow.id.desc())).first()
     assert last is not None
     assert (last.who, last.action, last.detail) == ("ann", "rolled back", {"to": 1, "as": 3})
 
@@ -61,11 +61,11 @@ def test_a_round_under_way_cannot_undo_a_roll_back(federation: Federation) -> No
     federation.rounds.close_if_due()
     assert federation.rounds.claim("worker") == number
     roll_back(federation.database, 1, "ann")
-    aggregation = Aggregation(federation.database, federation.settings.make_rule(), federation.scoring, 1.0)
+    aggregation = RoundAggregation(federation.database, federation.settings.make_rule(), federation.scoring, 1.0)
     with pytest.raises(NothingSentError):
         aggregation.run(number, "worker")
     found = federation.rounds.get(number)
     assert found is not None
-    assert (found.state, found.reason) == (State.ABANDONED, "the model was rolled back to version 1")
+    assert (found.status, found.reason) == (RoundStatus.ABANDONED, "the model was rolled back to version 1")
     assert federation.models.current().version == 2
     assert federation.rounds.open() is not None

@@ -3,11 +3,19 @@
 import pytest
 from sqlalchemy import func, select
 
-from eitr.server.db.tables import Invitation, Memory, Observation, Octets, Participant, Standing, Update
+from eitr.server.db.tables import (
+    InvitationRow,
+    KeptReputationRow,
+    ObservationRow,
+    ParticipantRow,
+    RuleStateRow,
+    UpdateBytesRow,
+    UpdateRow,
+)
+from eitr.server.domain.errors import DomainError
 from eitr.server.domain.ingest import note_refusal
 from eitr.server.domain.retention import Retention
 from eitr.server.domain.rule_states import unpacked
-from eitr.server.web.problems import Problem
 from tests.server.federation import Clock, Federation
 
 
@@ -20,8 +28,8 @@ def test_secrets_and_codes_are_kept_as_hashes_only(federation: Federation) -> No
     code = federation.participants.invite("for Ann")
     enrolled = federation.participants.enrol(code, invited_only=True)
     with federation.database.reading() as session:
-        person = session.get_one(Participant, enrolled.id)
-        invitation = session.scalars(select(Invitation)).one()
+        person = session.get_one(ParticipantRow, enrolled.id)
+        invitation = session.scalars(select(InvitationRow)).one()
     kept = [person.secret_hash, person.invitation, invitation.hash]
     assert all(isinstance(one, bytes) and len(one) == 32 for one in kept)
     assert not any(text.encode() in one for text in (enrolled.secret, code) for one in kept if one)
@@ -38,17 +46,17 @@ def test_who_has_the_secret_is_known_and_nobody_else(federation: Federation) -> 
 
 def test_a_server_for_the_invited_enrols_nobody_else(federation: Federation) -> None:
     for code in (None, "guess"):
-        with pytest.raises(Problem, match="invitation-needed"):
+        with pytest.raises(DomainError, match="invitation-needed"):
             federation.participants.enrol(code, invited_only=True)
-    assert count(federation, Participant) == 0
+    assert count(federation, ParticipantRow) == 0
 
 
 def test_a_revoked_invitation_lets_nobody_in(federation: Federation) -> None:
     code = federation.participants.invite("")
     with federation.database.reading() as session:
-        hash = session.scalars(select(Invitation.hash)).one()
+        hash = session.scalars(select(InvitationRow.hash)).one()
     assert federation.participants.revoke(hash)
-    with pytest.raises(Problem, match="invitation-needed"):
+    with pytest.raises(DomainError, match="invitation-needed"):
         federation.participants.enrol(code, invited_only=True)
 
 
@@ -76,10 +84,10 @@ def test_erasing_leaves_nothing_but_a_standing_under_a_keyed_hash(federation: Fe
     federation.worker().step()
     federation.participants.erase(bad)
     with federation.database.reading() as session:
-        for table in (Update, Observation, Memory):
+        for table in (UpdateRow, ObservationRow, RuleStateRow):
             assert session.scalars(select(table).where(table.participant == bad)).all() == []  # type: ignore[attr-defined]
-        assert session.get(Participant, bad) is None
-        standing = session.scalars(select(Standing)).one()
+        assert session.get(ParticipantRow, bad) is None
+        standing = session.scalars(select(KeptReputationRow)).one()
     assert code.encode() not in standing.invitation
     kept = unpacked(standing.arrays)
     assert set(kept) == {"reputations"}  # no step, not even a projection of one
@@ -95,14 +103,14 @@ def test_a_bad_name_waits_for_whoever_returns_with_the_invitation(federation: Fe
     federation.participants.erase(bad)
     back = federation.participants.enrol(code, invited_only=True).id
     assert back != bad
-    assert count(federation, Standing) == 0
+    assert count(federation, KeptReputationRow) == 0
     newcomer = federation.enrol(1)[0]
     number = federation.full_round([*federation.people[:3], back])
     federation.send(number, newcomer)
     federation.worker().step()
     with federation.database.reading() as session:
-        returned = session.get_one(Observation, (number, back)).reputation
-        fresh = session.get_one(Observation, (number, newcomer)).reputation
+        returned = session.get_one(ObservationRow, (number, back)).reputation
+        fresh = session.get_one(ObservationRow, (number, newcomer)).reputation
     assert returned is not None
     assert fresh is not None
     assert returned < 0.7 * fresh
@@ -117,7 +125,7 @@ def test_a_newcomer_weighs_little(federation: Federation) -> None:
     number = federation.full_round([*old[:3], new])
     federation.worker().step()
     with federation.database.reading() as session:
-        weights = {person: session.get_one(Observation, (number, person)).weight for person in [*old[:3], new]}
+        weights = {person: session.get_one(ObservationRow, (number, person)).weight for person in [*old[:3], new]}
     assert weights[new] == pytest.approx(min(weights[person] for person in old[:3]) / 5, rel=0.1)  # type: ignore[type-var]
 
 
@@ -137,7 +145,7 @@ def test_who_does_not_return_is_forgotten_in_time(federation: Federation, clock:
     federation.worker().step()
     clock.forward(86400 * (federation.settings.keep_participants_days + 1))
     Retention(federation.database, federation.settings).run()
-    for table in (Participant, Update, Observation, Memory, Octets):
+    for table in (ParticipantRow, UpdateRow, ObservationRow, RuleStateRow, UpdateBytesRow):
         assert count(federation, table) == 0
 
 
@@ -147,6 +155,6 @@ def test_what_was_seen_of_people_is_forgotten_before_they_are(federation: Federa
     federation.worker().step()
     clock.forward(86400 * (federation.settings.keep_observations_days + 1))
     Retention(federation.database, federation.settings).run()
-    assert count(federation, Participant) == 4
-    assert count(federation, Observation) == count(federation, Update) == 0
-    assert count(federation, Memory) == 4  # the rule still knows whom it trusts
+    assert count(federation, ParticipantRow) == 4
+    assert count(federation, ObservationRow) == count(federation, UpdateRow) == 0
+    assert count(federation, RuleStateRow) == 4  # the rule still knows whom it trusts

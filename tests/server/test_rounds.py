@@ -1,4 +1,4 @@
-"""Rounds go from state to state, each step once."""
+"""Rounds go from status to status, each step once."""
 
 import threading
 
@@ -6,17 +6,26 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from eitr.server.db.tables import Audit, Memory, Observation, Octets, Refusal, Round, State, Update
+from eitr.server.db.tables import (
+    AuditRow,
+    ObservationRow,
+    RefusalRow,
+    RoundRow,
+    RoundStatus,
+    RuleStateRow,
+    UpdateBytesRow,
+    UpdateRow,
+)
+from eitr.server.domain.errors import DomainError
 from eitr.server.domain.ingest import note_refusal
-from eitr.server.domain.round_aggregation import Aggregation, NothingSentError
-from eitr.server.web.problems import Problem
+from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation
 from tests.server.federation import Clock, Federation
 
 
-def state(federation: Federation, number: int) -> State:
+def status(federation: Federation, number: int) -> RoundStatus:
     found = federation.rounds.get(number)
     assert found is not None
-    return State(found.state)
+    return RoundStatus(found.status)
 
 
 def count(federation: Federation, table: type) -> int:
@@ -28,7 +37,7 @@ def test_one_round_at_a_time_is_under_way(federation: Federation) -> None:
     first = federation.rounds.open()
     assert first is not None
     assert federation.rounds.open() is None
-    assert federation.rounds.abandon(first, "a test", State.OPEN)
+    assert federation.rounds.abandon(first, "a test", RoundStatus.OPEN)
     assert federation.rounds.open() not in (None, first)
 
 
@@ -40,22 +49,22 @@ def test_of_many_that_open_a_round_at_once_one_succeeds(federation: Federation) 
     for thread in threads:
         thread.join()
     assert len([one for one in opened if one is not None]) == 1
-    assert count(federation, Round) == 1
+    assert count(federation, RoundRow) == 1
 
 
 def test_a_round_closes_at_its_quorum_and_is_published(federation: Federation) -> None:
     people, worker = federation.enrol(4), federation.worker()
     number = federation.full_round(people[:3])
     assert not worker.step()
-    assert state(federation, number) is State.OPEN
+    assert status(federation, number) is RoundStatus.OPEN
     federation.send(number, people[3])
     assert worker.step()
-    assert state(federation, number) is State.PUBLISHED
+    assert status(federation, number) is RoundStatus.PUBLISHED
     assert federation.models.current().version == 2
-    assert count(federation, Octets) == 0
-    assert count(federation, Update) == 4
-    assert count(federation, Observation) == 4
-    assert count(federation, Memory) == 4
+    assert count(federation, UpdateBytesRow) == 0
+    assert count(federation, UpdateRow) == 4
+    assert count(federation, ObservationRow) == 4
+    assert count(federation, RuleStateRow) == 4
 
 
 def test_the_new_model_is_what_the_rule_says(federation: Federation) -> None:
@@ -74,24 +83,24 @@ def test_a_grace_period_lets_more_people_in(address: str, tmp_path, clock: Clock
     people = federation.enrol(5)
     number = federation.full_round(people[:4])
     federation.rounds.close_if_due()
-    assert state(federation, number) is State.OPEN
+    assert status(federation, number) is RoundStatus.OPEN
     clock.forward(50)
     federation.send(number, people[4])
     clock.forward(49)
     federation.rounds.close_if_due()
-    assert state(federation, number) is State.OPEN
+    assert status(federation, number) is RoundStatus.OPEN
     clock.forward(2)
     federation.rounds.close_if_due()
-    assert state(federation, number) is State.CLOSING
+    assert status(federation, number) is RoundStatus.CLOSING
     federation.close()
 
 
 def test_at_the_maximum_a_round_takes_no_more(federation: Federation) -> None:
     people = federation.enrol(7)
     number = federation.full_round(people[:6])
-    with pytest.raises(Problem, match="round-closed"):
+    with pytest.raises(DomainError, match="round-closed"):
         federation.send(number, people[6])
-    assert count(federation, Update) == 6
+    assert count(federation, UpdateRow) == 6
 
 
 def test_no_more_than_the_maximum_get_in_at_once(federation: Federation) -> None:
@@ -101,7 +110,7 @@ def test_no_more_than_the_maximum_get_in_at_once(federation: Federation) -> None
     futures = [federation.ingest.submit(federation.sent(number, person)) for person in people]
     outcomes = [future.exception(timeout=60) for future in futures]
     assert outcomes.count(None) == 6
-    assert count(federation, Update) == count(federation, Octets) == 6
+    assert count(federation, UpdateRow) == count(federation, UpdateBytesRow) == 6
 
 
 def test_at_its_deadline_a_round_with_enough_updates_closes(federation: Federation, clock: Clock) -> None:
@@ -109,10 +118,10 @@ def test_at_its_deadline_a_round_with_enough_updates_closes(federation: Federati
     number = federation.full_round(people)
     clock.forward(federation.settings.round_seconds + 1)
     assert federation.rounds.current() is None
-    with pytest.raises(Problem, match="round-closed"):
+    with pytest.raises(DomainError, match="round-closed"):
         federation.send(number, federation.enrol(1)[0])
     assert federation.worker().step()
-    assert state(federation, number) is State.PUBLISHED
+    assert status(federation, number) is RoundStatus.PUBLISHED
 
 
 def test_at_its_deadline_a_round_with_too_few_updates_is_abandoned_without_evidence(
@@ -123,8 +132,10 @@ def test_at_its_deadline_a_round_with_too_few_updates_is_abandoned_without_evide
     note_refusal(federation.database, number, bad, "not-finite")
     clock.forward(federation.settings.round_seconds + 1)
     federation.worker().step()
-    assert state(federation, number) is State.ABANDONED
-    assert count(federation, Memory) == count(federation, Observation) == count(federation, Octets) == 0
+    assert status(federation, number) is RoundStatus.ABANDONED
+    assert (
+        count(federation, RuleStateRow) == count(federation, ObservationRow) == count(federation, UpdateBytesRow) == 0
+    )
     assert federation.models.current().version == 1
 
 
@@ -133,22 +144,22 @@ def test_rubbish_is_evidence_when_the_round_ends(federation: Federation) -> None
     number = federation.full_round(people)
     for _ in range(3):
         note_refusal(federation.database, number, bad, "not-finite")
-    assert count(federation, Refusal) == 1
+    assert count(federation, RefusalRow) == 1
     federation.worker().step()
     with federation.database.reading() as session:
-        seen = session.get_one(Observation, (number, bad))
+        seen = session.get_one(ObservationRow, (number, bad))
         assert seen.refused
         assert seen.weight is None
         assert seen.reputation is not None
         assert seen.reputation < 0.2
-        assert session.get_one(Memory, (bad, "fused")) is not None
+        assert session.get_one(RuleStateRow, (bad, "fused")) is not None
     for again in range(2, 4):
         federation.full_round([*people[:3], bad])
         federation.worker().step()
         with federation.database.reading() as session:
             weights = {
                 one.participant: one.weight
-                for one in session.scalars(select(Observation).where(Observation.round == again))
+                for one in session.scalars(select(ObservationRow).where(ObservationRow.round == again))
             }
         assert weights[bad] < min(weights[person] for person in people[:3])
 
@@ -165,11 +176,11 @@ def test_a_round_that_makes_the_model_worse_is_quarantined_and_its_evidence_kept
     federation.worker().step()
     found = federation.rounds.get(number)
     assert found is not None
-    assert found.state == State.QUARANTINED
+    assert found.status == RoundStatus.QUARANTINED
     assert "would fall from" in str(found.reason)
     assert federation.models.current().version == 1
-    assert count(federation, Observation) == count(federation, Memory) == 4
-    assert count(federation, Octets) == 0
+    assert count(federation, ObservationRow) == count(federation, RuleStateRow) == 4
+    assert count(federation, UpdateBytesRow) == 0
     federation.close()
 
 
@@ -198,15 +209,15 @@ def test_a_silent_worker_is_replaced_and_cannot_end_the_round_any_more(federatio
     assert not federation.rounds.renew(number, "slow")
     assert federation.rounds.renew(number, "fast")
     rule = federation.settings.make_rule()
-    aggregation = Aggregation(federation.database, rule, federation.scoring, 1.0)
+    aggregation = RoundAggregation(federation.database, rule, federation.scoring, 1.0)
     assert aggregation.run(number, "slow") is None
-    assert state(federation, number) is State.AGGREGATING
-    assert count(federation, Observation) == 0
-    assert aggregation.run(number, "fast") is State.PUBLISHED
+    assert status(federation, number) is RoundStatus.AGGREGATING
+    assert count(federation, ObservationRow) == 0
+    assert aggregation.run(number, "fast") is RoundStatus.PUBLISHED
     with pytest.raises(NothingSentError):
         aggregation.run(number, "slow")
     assert federation.models.current().version == 2
-    assert count(federation, Observation) == 4
+    assert count(federation, ObservationRow) == 4
 
 
 def test_a_round_that_fails_again_and_again_is_abandoned(
@@ -217,17 +228,17 @@ def test_a_round_that_fails_again_and_again_is_abandoned(
     def fail(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(Aggregation, "run", fail)
+    monkeypatch.setattr(RoundAggregation, "run", fail)
     worker = federation.worker()
     for _ in range(10):
-        if state(federation, number).final:
+        if status(federation, number).final:
             break
         try:
             worker.step()
         except MemoryError:
             clock.forward(federation.settings.lease_seconds + 1)
-    assert state(federation, number) is State.ABANDONED
-    assert count(federation, Octets) == 0
+    assert status(federation, number) is RoundStatus.ABANDONED
+    assert count(federation, UpdateBytesRow) == 0
 
 
 def test_a_round_whose_workers_are_killed_is_begun_again(federation: Federation, clock: Clock) -> None:
@@ -237,7 +248,7 @@ def test_a_round_whose_workers_are_killed_is_begun_again(federation: Federation,
         assert federation.rounds.claim(f"killed {killed}") == number
         clock.forward(federation.settings.lease_seconds + 1)
     assert federation.worker().step()
-    assert state(federation, number) is State.PUBLISHED
+    assert status(federation, number) is RoundStatus.PUBLISHED
 
 
 def test_a_round_whose_people_have_all_left_is_abandoned(federation: Federation) -> None:
@@ -247,7 +258,7 @@ def test_a_round_whose_people_have_all_left_is_abandoned(federation: Federation)
     for person in people:
         federation.participants.erase(person)
     federation.worker().step()
-    assert state(federation, number) is State.ABANDONED
+    assert status(federation, number) is RoundStatus.ABANDONED
 
 
 def test_who_leaves_an_open_round_no_longer_counts(federation: Federation) -> None:
@@ -259,7 +270,7 @@ def test_who_leaves_an_open_round_no_longer_counts(federation: Federation) -> No
     assert found is not None
     assert found.received == 3
     federation.rounds.close_if_due()
-    assert state(federation, number) is State.OPEN
+    assert status(federation, number) is RoundStatus.OPEN
 
 
 def test_rounds_follow_each_other_after_a_pause(address: str, tmp_path, clock: Clock) -> None:  # type: ignore[no-untyped-def]
@@ -268,7 +279,7 @@ def test_rounds_follow_each_other_after_a_pause(address: str, tmp_path, clock: C
     worker.step()
     first = federation.rounds.current()
     assert first is not None
-    federation.rounds.abandon(first.id, "a test", State.OPEN)
+    federation.rounds.abandon(first.id, "a test", RoundStatus.OPEN)
     worker.step()
     assert federation.rounds.current() is None
     clock.forward(61)
@@ -283,5 +294,5 @@ def test_every_step_of_a_round_is_in_the_audit_log(federation: Federation) -> No
     federation.full_round(federation.enrol(4))
     federation.worker().step()
     with federation.database.reading() as session:
-        actions = session.scalars(select(Audit.action).order_by(Audit.id)).all()
+        actions = session.scalars(select(AuditRow.action).order_by(AuditRow.id)).all()
     assert actions == ["published the shipped model", "opened a round", "published a round"]

@@ -13,7 +13,7 @@ from eitr.cli import app
 from eitr.client import Participant
 from eitr.model.update_encoding import DIFFERENCE, PARAMETERS, encoded
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Model, Observation, Round, State
+from eitr.server.db.tables import ModelRow, ObservationRow, RoundRow, RoundStatus
 from tests.server.process import Running
 
 HONEST, ATTACKERS = 7, 3
@@ -58,16 +58,16 @@ def test_a_round_with_attackers_gives_the_model_of_the_command_line(tmp_path: Pa
                 data = encoded(encoding, sent[place], base)
                 if encoding == DIFFERENCE:
                     sent[place] = base + np.frombuffer(data, "<f2").astype(np.float32)
-                people[place].send_octets(found.id, data, encoding)
+                people[place].send_bytes(found.id, data, encoding)
             ids = {place: str(people[place].id) for place in sent}
             report = by_hand(tmp_path, state, base, {ids[place]: sent[place] for place in sent}, found.id)
             people[0].wait_for_round(after=last, seconds=60, every=0.05)
             with Database(f"sqlite:///{folder / 'eitr.db'}").reading() as session:
-                assert session.get_one(Round, found.id).state == State.PUBLISHED
-                model = session.scalars(select(Model).where(Model.round == found.id)).one()
+                assert session.get_one(RoundRow, found.id).status == RoundStatus.PUBLISHED
+                model = session.scalars(select(ModelRow).where(ModelRow.round == found.id)).one()
                 seen = {
                     one.participant: (one.weight, one.reputation, one.positive, one.negative)
-                    for one in session.scalars(select(Observation).where(Observation.round == found.id))
+                    for one in session.scalars(select(ObservationRow).where(ObservationRow.round == found.id))
                 }
             assert np.array_equal(np.frombuffer(model.weights, "<f4"), np.load(tmp_path / "model.npy"))
             assert seen == {

@@ -105,11 +105,11 @@ def operator(folder: Folder = None, database: Database = None) -> None:
 
     Example: `eitr operator`
     """
-    from eitr.server.composition.services import prepared
+    from eitr.server.composition.wiring import prepared_database
     from eitr.server.domain.operators import setup_link
 
     chosen = _settings(folder=folder, database=database)
-    code = setup_link(prepared(chosen)[0], again=True)
+    code = setup_link(prepared_database(chosen)[0], again=True)
     where = chosen.public_address or f"http://{chosen.host}:{chosen.port}"
     print(f"{where}/setup?code={code}")
 
@@ -125,13 +125,13 @@ def invite(
 
     Example: `eitr invite 30 --note "course of 2027" > codes.txt`
     """
-    from eitr.server.composition.services import prepared
+    from eitr.server.composition.wiring import prepared_database
     from eitr.server.domain.audit import note as note_action
     from eitr.server.domain.keys import Key
     from eitr.server.domain.participants import Participants
 
     chosen = _settings(folder=folder, database=database)
-    found = prepared(chosen)[0]
+    found = prepared_database(chosen)[0]
     participants = Participants(found, Key.of(chosen.folder))
     note_action(found, "command line", "made invitations", count=count, note=note)
     for _ in range(count):

@@ -1,7 +1,7 @@
-"""`eitr demo`: a server, ten participants, four of them bad, and rounds every few seconds. Everything runs here.
+"""`eitr demo`: a server, ten participants, four of them attackers, and a round every few seconds, all on this machine.
 
-Six participants are honest. Three teach that pages about health are not sensitive. One sends numbers that are none.
-Their pages, and those the operator validates with, are of our own making (`eitr.datasets.builtin`).
+Six participants are honest. Three label pages about health as not sensitive. One sends NaN. Their pages, and those the
+operator validates with, are generated (`eitr.datasets.builtin`).
 """
 
 import json
@@ -30,7 +30,7 @@ from eitr.server.db.connection import Database
 from eitr.server.domain import operators
 from eitr.taxonomy import NAMES, NON_SENSITIVE
 
-HONEST, FLIPPING, RUBBISH = 6, 3, 1
+HONEST, FLIPPING, INVALID = 6, 3, 1
 PAGES, VALIDATION = 3000, 300
 DIFFICULTY = 0.3
 SKEW = 5.0
@@ -61,7 +61,7 @@ class Role:
     name: str
     pages: list[Page] = field(repr=False)
     labels: list[int] = field(repr=False)
-    rubbish: bool = False
+    invalid: bool = False
 
 
 def validation_pages(path: Path, seed: int = 1) -> None:
@@ -74,14 +74,14 @@ def validation_pages(path: Path, seed: int = 1) -> None:
 def roles(seed: int = 0) -> list[Role]:
     """Return the ten participants with pages of their own; some lie about theirs."""
     made = [(one.page, one.label) for one in made_pages(size=PAGES, seed=seed, difficulty=DIFFICULTY)]
-    parts = dirichlet_partition(np.array([label for _, label in made]), HONEST + FLIPPING + RUBBISH, SKEW, seed)
+    parts = dirichlet_partition(np.array([label for _, label in made]), HONEST + FLIPPING + INVALID, SKEW, seed)
     found = []
     for person, part in enumerate(parts):
         own = [made[int(row)] for row in part]
         flips = HONEST <= person < HONEST + FLIPPING
         labels = [NON_SENSITIVE if flips and label == HEALTH else label for _, label in own]
-        name = "flips labels" if flips else "honest" if person < HONEST else "sends rubbish"
-        found.append(Role(name, [page for page, _ in own], labels, rubbish=person >= HONEST + FLIPPING))
+        name = "flips labels" if flips else "honest" if person < HONEST else "sends NaN"
+        found.append(Role(name, [page for page, _ in own], labels, invalid=person >= HONEST + FLIPPING))
     return found
 
 
@@ -100,9 +100,7 @@ def run(folder: Path, *, port: int, rounds: int | None, tell: Callable[[str], No
             return
         password = server.set_password()
         tell(f"The dashboard: {server.address}  (name: demo, password: {password})")
-        tell(
-            f"{HONEST} honest participants, {FLIPPING} that flip labels, {RUBBISH} that sends rubbish. Ctrl-C ends it."
-        )
+        tell(f"{HONEST} honest participants, {FLIPPING} that flip labels, {INVALID} that sends NaN. Ctrl-C ends it.")
         _live(server.address, rounds, over, tell)
     finally:
         server.stop()
@@ -217,11 +215,11 @@ def _take_part(me: Participant, role: Role, over: threading.Event, failures: lis
 
 def _send(me: Participant, role: Role, found: OpenRound) -> None:
     try:
-        if role.rubbish:
+        if role.invalid:
             me.send(found, np.full(me.model(found.base).model.network.size, np.nan, np.float32))
         else:
             me.send(found, me.trained(found, role.pages, role.labels))
     except ServerError as error:
-        # Rubbish is refused; and a round may close while somebody still trains.
+        # NaN is rejected; and a round may close while somebody still trains.
         if error.slug not in ("not-finite", "round-closed"):
             raise

@@ -1,14 +1,24 @@
-"""For those who watch over the server: is it alive, is it ready, how is it doing."""
+"""Addresses for whoever monitors the server: is it alive, is it ready, and its numbers. They are not rate limited."""
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, FastAPI, Response
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from eitr.server.api.authentication import Asked
-from eitr.server.db.tables import Participant, Round, State
-from eitr.server.web.problems import Problem
+from eitr.server.db.tables import ParticipantRow, RoundRow, RoundStatus
+from eitr.server.domain.services import Services
+from eitr.server.web.application import web_application
+from eitr.server.web.dependencies import Server
+from eitr.server.web.problems import Problem, problem_document
 
-router = APIRouter(include_in_schema=False)
+PATHS = ("/healthz", "/readyz", "/metrics")
+router = APIRouter()
+
+
+def operations_application(services: Services) -> FastAPI:
+    """Return the application of all these addresses."""
+    app = web_application(services, problem_document, limited=False, openapi_url=None)
+    app.include_router(router)
+    return app
 
 
 @router.get("/healthz")
@@ -18,7 +28,7 @@ async def alive() -> Response:
 
 
 @router.get("/readyz")
-def ready(server: Asked) -> Response:
+def ready(server: Server) -> Response:
     """Say whether the database answers and there is a model."""
     try:
         server.models.current()
@@ -28,14 +38,14 @@ def ready(server: Asked) -> Response:
 
 
 @router.get("/metrics")
-def metrics(server: Asked) -> Response:
-    """Return numbers for Prometheus."""
+def metrics(server: Server) -> Response:
+    """Return the numbers in the format of Prometheus."""
     if not server.settings.metrics:
         raise Problem("not-found")
     numbers = server.metrics
     with server.database.reading() as session:
-        numbers.participants.set(session.scalar(select(func.count()).select_from(Participant)) or 0)
-        found = session.scalar(select(Round).where(Round.state == State.OPEN))
+        numbers.participants.set(session.scalar(select(func.count()).select_from(ParticipantRow)) or 0)
+        found = session.scalar(select(RoundRow).where(RoundRow.status == RoundStatus.OPEN))
     numbers.version.set(server.models.current().version)
     numbers.open_round.set(found.id if found else 0)
     numbers.received.set(found.received if found else 0)

@@ -13,12 +13,13 @@ from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from eitr.server.composition.app import application
-from eitr.server.composition.services import Services, assembled
+from eitr.server.composition.wiring import build_services
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Audit
+from eitr.server.db.tables import AuditRow
 from eitr.server.domain import operators
 from eitr.server.domain.keys import Key
+from eitr.server.domain.services import Services
 from eitr.server.settings import read_settings
 from tests.server.dashboard.example import OPERATOR, PASSWORD, Example, fill, make_operator
 
@@ -43,7 +44,9 @@ class Site:
     def audit(self) -> list[tuple[str, str, dict[str, Any]]]:
         """Return who did what, oldest first."""
         with self.services.database.reading() as session:
-            return [(one.who, one.action, one.detail) for one in session.scalars(select(Audit).order_by(Audit.id))]
+            return [
+                (one.who, one.action, one.detail) for one in session.scalars(select(AuditRow).order_by(AuditRow.id))
+            ]
 
 
 class Browser:
@@ -106,7 +109,7 @@ def make_site(tmp_path: Path) -> Iterator[MakeSite]:
         example = None if empty else fill(kept, key, under_way=under_way)
         make_operator(kept)
         kept.close()
-        made.append(Site(assembled(given), example))
+        made.append(Site(build_services(given), example))
         return made[-1]
 
     yield make

@@ -7,16 +7,16 @@ from datetime import timedelta
 
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import (
-    Audit,
-    Invitation,
-    Model,
-    Observation,
-    Participant,
-    Refusal,
-    Round,
-    State,
-    Update,
-    Vocabulary,
+    AuditRow,
+    InvitationRow,
+    ModelRow,
+    ObservationRow,
+    ParticipantRow,
+    RefusalRow,
+    RoundRow,
+    RoundStatus,
+    UpdateRow,
+    VocabularyRow,
 )
 from eitr.server.domain.clock import now
 from eitr.server.domain.keys import Key, secret_hash
@@ -60,13 +60,13 @@ def fill(database: Database, key: Key, *, under_way: bool = True) -> Example:
     honest, attackers, idle = ids[:HONEST], ids[HONEST:-1], ids[-1]
     begin = now() - timedelta(days=ROUNDS + 1)
     with database.writing() as session:
-        session.add(Vocabulary(sha256="0" * 64, content=b"{}"))
+        session.add(VocabularyRow(sha256="0" * 64, content=b"{}"))
         for place, id in enumerate(ids):
             invitation = key.hash(INVITATION, f"code {place}") if place % 2 == 0 else None
             if invitation is not None:
-                session.add(Invitation(hash=invitation, note=f"course of 2027, seat {place}", created=begin))
+                session.add(InvitationRow(hash=invitation, note=f"course of 2027, seat {place}", created=begin))
             session.add(
-                Participant(
+                ParticipantRow(
                     id=id,
                     secret_hash=secret_hash(id),
                     invitation=invitation,
@@ -75,9 +75,9 @@ def fill(database: Database, key: Key, *, under_way: bool = True) -> Example:
                 )
             )
         session.add(
-            Invitation(hash=key.hash(INVITATION, "lost"), note="lost on the train", created=begin, revoked=now())
+            InvitationRow(hash=key.hash(INVITATION, "lost"), note="lost on the train", created=begin, revoked=now())
         )
-        session.add(Invitation(hash=key.hash(INVITATION, "unused"), note="", created=begin))
+        session.add(InvitationRow(hash=key.hash(INVITATION, "unused"), note="", created=begin))
         session.flush()
         accuracy = 0.83
         session.add(_model(1, begin, "shipped", None, accuracy, chance))
@@ -86,16 +86,20 @@ def fill(database: Database, key: Key, *, under_way: bool = True) -> Example:
         reputation = dict.fromkeys(ids, 0.6)
         for number in range(1, ROUNDS + 1):
             opened = begin + timedelta(days=number)
-            state = {QUARANTINED: State.QUARANTINED, ABANDONED: State.ABANDONED}.get(number, State.PUBLISHED)
-            after = (
-                accuracy - 0.09 if state is State.QUARANTINED else min(0.97, accuracy + chance.uniform(-0.004, 0.02))
+            status = {QUARANTINED: RoundStatus.QUARANTINED, ABANDONED: RoundStatus.ABANDONED}.get(
+                number, RoundStatus.PUBLISHED
             )
-            scored = state is not State.ABANDONED
+            after = (
+                accuracy - 0.09
+                if status is RoundStatus.QUARANTINED
+                else min(0.97, accuracy + chance.uniform(-0.004, 0.02))
+            )
+            scored = status is not RoundStatus.ABANDONED
             here = [id for id in ids[:-1] if chance.random() < 0.9 or id in attackers]
             session.add(
-                Round(
+                RoundRow(
                     id=number,
-                    state=state,
+                    status=status,
                     base=version,
                     opened=opened,
                     deadline=opened + timedelta(hours=24),
@@ -109,12 +113,12 @@ def fill(database: Database, key: Key, *, under_way: bool = True) -> Example:
                     ended=opened + timedelta(hours=5 if scored else 24),
                     rule="fused" if scored else None,
                     rule_settings={"ramp": 0} if scored else None,
-                    result=version + 1 if state is State.PUBLISHED else None,
+                    result=version + 1 if status is RoundStatus.PUBLISHED else None,
                     reason={
-                        State.QUARANTINED: "accuracy on the validation pages would fall "
+                        RoundStatus.QUARANTINED: "accuracy on the validation pages would fall "
                         f"from {accuracy:.3f} to {after:.3f}, by more than 0.02",
-                        State.ABANDONED: "too few updates: 3 of at least 5",
-                    }.get(state),
+                        RoundStatus.ABANDONED: "too few updates: 3 of at least 5",
+                    }.get(status),
                     score={"before": _score(accuracy, chance), "after": _score(after, chance)} if scored else None,
                     seconds=0.84 if scored else None,
                     attempts=1,
@@ -124,7 +128,7 @@ def fill(database: Database, key: Key, *, under_way: bool = True) -> Example:
             refused = [attackers[-1]] if number in (4, 6) else []
             for id in here if scored else here[:3]:
                 session.add(
-                    Update(
+                    UpdateRow(
                         round=number,
                         participant=id,
                         sha256=bytes(32),
@@ -135,7 +139,7 @@ def fill(database: Database, key: Key, *, under_way: bool = True) -> Example:
                 )
             for id in refused:
                 session.add(
-                    Refusal(
+                    RefusalRow(
                         round=number, participant=id, reason="the update holds a NaN or an infinity", received=opened
                     )
                 )
@@ -145,12 +149,12 @@ def fill(database: Database, key: Key, *, under_way: bool = True) -> Example:
                     pull = (0.05 + 0.1 * attackers.index(id)) if bad else 0.93
                     reputation[id] += 0.35 * (pull + chance.uniform(-0.04, 0.04) - reputation[id])
                     session.add(_observation(number, id, bad, reputation[id], len(here), id in refused, chance))
-            if state is State.PUBLISHED:
+            if status is RoundStatus.PUBLISHED:
                 version, accuracy = version + 1, after
                 session.add(_model(version, opened + timedelta(hours=5), "round", number, accuracy, chance))
             done = {"round": number, "reason": ""}
-            session.add(Audit(at=opened, who="server", action="opened a round", detail={"round": number}))
-            session.add(Audit(at=opened + timedelta(hours=5), who="server", action=f"{state} a round", detail=done))
+            session.add(AuditRow(at=opened, who="server", action="opened a round", detail={"round": number}))
+            session.add(AuditRow(at=opened + timedelta(hours=5), who="server", action=f"{status} a round", detail=done))
             session.flush()
         version += 1
         back = _model(version, now() - timedelta(hours=9), "rollback", None, accuracy, chance)
@@ -160,9 +164,9 @@ def fill(database: Database, key: Key, *, under_way: bool = True) -> Example:
         if under_way:
             opened = now() - timedelta(hours=3)
             session.add(
-                Round(
+                RoundRow(
                     id=ROUNDS + 1,
-                    state=State.OPEN,
+                    status=RoundStatus.OPEN,
                     under_way=True,
                     base=version,
                     opened=opened,
@@ -192,8 +196,8 @@ def _by_class(accuracy: float, chance: random.Random) -> dict[str, float]:
 
 def _model(
     version: int, created: object, origin: str, round: int | None, accuracy: float, chance: random.Random
-) -> Model:
-    return Model(
+) -> ModelRow:
+    return ModelRow(
         version=version,
         created=created,
         origin=origin,
@@ -209,7 +213,7 @@ def _model(
 
 def _observation(
     round: int, id: str, bad: bool, reputation: float, voters: int, refused: bool, chance: random.Random
-) -> Observation:
+) -> ObservationRow:
     def said(strength: float) -> dict[str, float]:
         sure = chance.uniform(0.5, 0.95)
         disbelief = sure * min(1.0, max(0.0, strength + chance.uniform(-0.05, 0.05)))
@@ -219,7 +223,7 @@ def _observation(
     opinions["fused"] = said(0.9 if bad else 0.04)
     negative = int(VALUES * (chance.uniform(0.15, 0.4) if bad else chance.uniform(0.0, 0.02)))
     share = 0.0 if bad and round > 2 else 0.4 if bad else chance.uniform(0.9, 1.3)
-    return Observation(
+    return ObservationRow(
         round=round,
         participant=id,
         weight=share / voters,

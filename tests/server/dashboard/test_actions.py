@@ -6,7 +6,7 @@ import pytest
 from lxml import html
 from sqlalchemy import select
 
-from eitr.server.db.tables import Invitation, Model, Round, State
+from eitr.server.db.tables import InvitationRow, ModelRow, RoundRow, RoundStatus
 from tests.server.dashboard.conftest import MakeSite
 from tests.server.dashboard.example import OPERATOR, ROUNDS, make_operator
 
@@ -23,7 +23,7 @@ ACTIONS = (
 
 def rounds(site):
     with site.services.database.reading() as session:
-        return {one.id: one for one in session.scalars(select(Round))}
+        return {one.id: one for one in session.scalars(select(RoundRow))}
 
 
 @pytest.mark.parametrize(("path", "fields"), ACTIONS)
@@ -31,7 +31,7 @@ def test_a_form_without_the_token_of_this_very_session_changes_nothing(site, bro
     make_operator(site.services.database, "grace", "a long new password")
     others = site.signed_in("grace", "a long new password").token()
     mine_elsewhere = site.signed_in().token()
-    before, states = site.audit(), {id: one.state for id, one in rounds(site).items()}
+    before, states = site.audit(), {id: one.status for id, one in rounds(site).items()}
     for token in (
         {"other": "1"},
         {"csrf": ""},
@@ -44,7 +44,7 @@ def test_a_form_without_the_token_of_this_very_session_changes_nothing(site, bro
         assert answer.status_code == 403, token
         assert answer.headers["content-type"].startswith("text/html")
     assert site.audit() == before
-    assert {id: one.state for id, one in rounds(site).items()} == states
+    assert {id: one.status for id, one in rounds(site).items()} == states
     assert browser.get("/").status_code == 200
 
 
@@ -54,7 +54,7 @@ def test_a_rollback_makes_a_new_version_and_is_written_down(site, browser):
     answer = browser.act("/models/3/rollback")
     assert answer.headers["location"] == f"/models/{newest + 1}?notice=rollback"
     with site.services.database.reading() as session:
-        new, old = session.get_one(Model, newest + 1), session.get_one(Model, 3)
+        new, old = session.get_one(ModelRow, newest + 1), session.get_one(ModelRow, 3)
         assert (new.origin, new.restored, new.weights) == ("rollback", 3, old.weights)
         assert new.accuracy == old.accuracy
     assert site.audit()[-2] == (OPERATOR, "rolled back", {"to": 3, "as": newest + 1})
@@ -65,7 +65,7 @@ def test_a_rollback_makes_a_new_version_and_is_written_down(site, browser):
 def test_nobody_rolls_back_to_what_is_current_or_gone(site, browser):
     newest = site.example.newest
     with site.services.database.writing() as session:
-        session.get_one(Model, 2).weights = b""
+        session.get_one(ModelRow, 2).weights = b""
     for version, status in ((newest, 409), (2, 409), (999, 404)):
         assert browser.get(f"/models/{version}/rollback").status_code == status
         assert browser.act(f"/models/{version}/rollback").status_code == status
@@ -82,22 +82,22 @@ def test_rounds_are_opened_closed_and_abandoned_by_name(make_site: MakeSite):
 
     assert browser.act(f"/rounds/{OPEN}/close").status_code == 409  # nothing was received
     with site.services.database.writing() as session:
-        session.get_one(Round, OPEN).received = 5
+        session.get_one(RoundRow, OPEN).received = 5
     assert browser.act(f"/rounds/{OPEN}/close").status_code == 303
-    assert rounds(site)[OPEN].state == State.CLOSING
+    assert rounds(site)[OPEN].status == RoundStatus.CLOSING
     assert site.audit()[-1] == (OPERATOR, "closed a round", {"round": OPEN})
     assert browser.act(f"/rounds/{OPEN}/close").status_code == 409
 
     assert browser.act(f"/rounds/{OPEN}/abandon").status_code == 400  # no reason given
     assert browser.act(f"/rounds/{OPEN}/abandon", reason="  wrong   plan ").status_code == 303
-    assert (rounds(site)[OPEN].state, rounds(site)[OPEN].reason) == (State.ABANDONED, "wrong   plan")
+    assert (rounds(site)[OPEN].status, rounds(site)[OPEN].reason) == (RoundStatus.ABANDONED, "wrong   plan")
     assert site.audit()[-1] == (OPERATOR, "abandoned a round", {"round": OPEN, "reason": "wrong   plan"})
     assert browser.act(f"/rounds/{OPEN}/abandon", reason="again").status_code == 409
 
 
 def test_a_round_that_is_being_aggregated_cannot_be_abandoned(site, browser):
     with site.services.database.writing() as session:
-        session.get_one(Round, OPEN).state = State.AGGREGATING
+        session.get_one(RoundRow, OPEN).status = RoundStatus.AGGREGATING
     assert browser.act(f"/rounds/{OPEN}/abandon", reason="late").status_code == 409
     assert "Abandon it" not in browser.get(f"/rounds/{OPEN}").text
 
@@ -136,11 +136,11 @@ def test_a_note_is_one_line_of_some_length(browser):
 
 def test_an_invitation_is_revoked_by_name(site, browser):
     with site.services.database.reading() as session:
-        unused = session.scalars(select(Invitation).where(Invitation.note == "")).one()
+        unused = session.scalars(select(InvitationRow).where(InvitationRow.note == "")).one()
     assert browser.act(f"/invitations/{unused.hash.hex()}/revoke").headers["location"] == "/invitations?notice=revoked"
     assert site.audit()[-1] == (OPERATOR, "revoked an invitation", {"invitation": unused.hash.hex()[:8]})
     with site.services.database.reading() as session:
-        assert session.get_one(Invitation, unused.hash).revoked is not None
+        assert session.get_one(InvitationRow, unused.hash).revoked is not None
 
 
 def test_every_button_of_every_page_does_what_a_post_does(site, browser):

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Round, Session
+from eitr.server.db.tables import RoundRow, SessionRow
 from eitr.server.domain.keys import secret_hash
 from tests.server.dashboard.example import OPERATOR, PASSWORD, ROUNDS
 from tests.server.dashboard.pages import chromium, complaints, paths, sign_in
@@ -71,12 +71,12 @@ def page(signed_in: Any) -> Iterator[Any]:
 
 def received(database: Database, **values: Any) -> None:
     with database.writing() as session:
-        session.execute(update(Round).where(Round.id == ROUNDS + 1).values(**values))
+        session.execute(update(RoundRow).where(RoundRow.id == ROUNDS + 1).values(**values))
 
 
 def test_the_live_part_follows_the_round_and_keeps_the_focus(page, running):
     database = running[2]
-    received(database, received=6, state="open")
+    received(database, received=6, status="open")
     with page.expect_response("**/live"):  # from then on it knows what is shown
         page.goto("/")
     page.focus("#live-round")
@@ -84,11 +84,11 @@ def test_the_live_part_follows_the_round_and_keeps_the_focus(page, running):
     page.wait_for_selector("text=8 of 10 updates received")
     assert page.evaluate("document.activeElement.id") == "live-round"
     page.focus("#live-close")
-    received(database, state="closing")
+    received(database, status="closing")
     page.wait_for_selector(".live .state.closing")
     assert page.evaluate("document.activeElement.id") == "content"
     assert page.text_content("[data-live-said]") == f"Round {ROUNDS + 1} is closing"
-    received(database, state="open")
+    received(database, status="open")
     assert page.said == []
 
 
@@ -114,7 +114,7 @@ def test_when_the_session_ends_the_page_leads_to_the_sign_in_form(browser, runni
     sign_in(page, OPERATOR, PASSWORD)
     token = next(one["value"] for one in context.cookies() if one["name"] == "eitr_session")
     with running[2].writing() as session:
-        session.delete(session.get_one(Session, secret_hash(token)))
+        session.delete(session.get_one(SessionRow, secret_hash(token)))
     page.wait_for_url(re.compile("/login"))
     assert page.title().startswith("Sign in")
     context.close()

@@ -8,7 +8,7 @@ from lxml import etree
 from eitr.server.dashboard import charts, figures, rendering
 from eitr.server.dashboard.charts import HEIGHT, LEFT, RIGHT, WIDTH, Series
 from eitr.server.dashboard.queries import participants
-from eitr.server.db.tables import Observation
+from eitr.server.db.tables import ObservationRow
 from eitr.taxonomy import TOPICS
 
 CSS = (Path(rendering.__file__).parent / "static" / "dashboard.css").read_text()
@@ -72,7 +72,7 @@ def test_parts_of_an_opinion_fill_the_bar():
 def test_the_lowest_reputations_are_highlighted(site):
     with site.services.database.reading() as session:
         chart = figures.reputations(session, participants.summary(session))
-        last = {one: session.get_one(Observation, (8, one)).reputation for one in site.example.attackers}
+        last = {one: session.get_one(ObservationRow, (8, one)).reputation for one in site.example.attackers}
     assert [key.name for key in chart.legend][:3] == [
         id[:8] for id in sorted(last, key=lambda one: last[one], reverse=True)
     ]

@@ -5,12 +5,12 @@ from http.cookies import SimpleCookie
 
 import pytest
 
+from eitr.server.dashboard.application import PARTS
 from eitr.server.dashboard.attempts import Attempts
 from eitr.server.dashboard.guard import local_path
-from eitr.server.dashboard.site import PARTS
 from eitr.server.domain import operators
+from eitr.server.domain.errors import LimitReachedError
 from eitr.server.domain.operators import setup_link
-from eitr.server.web.problems import Problem
 from tests.server.dashboard.conftest import HERE, MakeSite, Site
 from tests.server.dashboard.example import OPERATOR, PASSWORD
 from tests.server.dashboard.pages import paths
@@ -118,12 +118,12 @@ def test_attempts_count_by_name_whatever_the_address_and_by_address_whatever_the
     attempts = Attempts(most=3, seconds=60)
     for number in range(3):
         attempts.count(f"192.0.2.{number}", "ada")
-    with pytest.raises(Problem, match="too-many-requests"):
+    with pytest.raises(LimitReachedError, match="too-many-requests"):
         attempts.count("192.0.2.99", "ada")
     attempts.count("192.0.2.99", "grace")
     for name in ("a", "b"):
         attempts.count("192.0.2.99", name)
-    with pytest.raises(Problem, match="too-many-requests"):
+    with pytest.raises(LimitReachedError, match="too-many-requests"):
         attempts.count("192.0.2.99", "c")
 
 
@@ -138,7 +138,7 @@ def test_attempts_are_forgotten_in_time_and_by_success(monkeypatch):
     attempts.succeeded("192.0.2.1", "ada")
     attempts.count("192.0.2.1", "ada")
     attempts.count("192.0.2.1", "ada")
-    with pytest.raises(Problem, match="too-many-requests"):
+    with pytest.raises(LimitReachedError, match="too-many-requests"):
         attempts.count("192.0.2.1", "ada")
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 
 from eitr.server.dashboard import spreadsheet
 from eitr.server.dashboard.queries import listing, participants
-from eitr.server.db.tables import Audit, Invitation, Observation, Refusal, Round
+from eitr.server.db.tables import AuditRow, InvitationRow, ObservationRow, RefusalRow, RoundRow
 from tests.server.dashboard.conftest import MakeSite
 from tests.server.dashboard.example import ABANDONED, QUARANTINED, ROUNDS, make_operator
 from tests.server.dashboard.pages import paths
@@ -113,7 +113,7 @@ class TestWhatIsShown:
         worst = site.example.attackers[0]
         with site.services.database.reading() as session:
             seen = session.scalars(
-                select(Observation).where(Observation.participant == worst).order_by(Observation.round)
+                select(ObservationRow).where(ObservationRow.participant == worst).order_by(ObservationRow.round)
             ).all()
         share = sum(one.negative for one in seen) / sum(one.negative + one.positive for one in seen)
         reputation, rounds, rectified, refused = cells[worst[:8]]
@@ -156,7 +156,7 @@ class TestWhatIsShown:
     def test_why_each_participant_was_judged_so(self, site, browser):
         page = browser.page("/rounds/4")
         with site.services.database.reading() as session:
-            seen = session.get_one(Observation, (4, site.example.attackers[-1]))
+            seen = session.get_one(ObservationRow, (4, site.example.attackers[-1]))
         (row,) = page.xpath(f"//tr[th/a/@href='/participants/{seen.participant}']")
         text = " ".join(row.text_content().split())
         assert "refused the update holds a NaN or an infinity" in text
@@ -185,7 +185,7 @@ class TestWhatIsShown:
 
     def test_rounds_without_anything_a_rule_said(self, site, browser):
         with site.services.database.writing() as session:
-            for one in session.scalars(select(Observation)):
+            for one in session.scalars(select(ObservationRow)):
                 one.weight = one.positive = one.negative = one.reputation = one.opinions = None
         for path in paths(site.example).values():
             assert browser.get(path).status_code in (200, 404), path
@@ -200,15 +200,15 @@ class TestInjection:
         name = EVIL[:100]
         make_operator(site.services.database, name, "a long new password")
         with site.services.database.writing() as session:
-            for one in session.scalars(select(Invitation)):
+            for one in session.scalars(select(InvitationRow)):
                 one.note = EVIL
-            for one in session.scalars(select(Round)):
+            for one in session.scalars(select(RoundRow)):
                 one.reason = one.rule = EVIL
-            for one in session.scalars(select(Refusal)):
+            for one in session.scalars(select(RefusalRow)):
                 one.reason = EVIL
-            for one in session.scalars(select(Observation)):
+            for one in session.scalars(select(ObservationRow)):
                 one.opinions = {EVIL: {"belief": 0.1, "disbelief": 0.2, "uncertainty": 0.7}}
-            for one in session.scalars(select(Audit)):
+            for one in session.scalars(select(AuditRow)):
                 one.who = one.action = EVIL
                 one.detail = {EVIL: EVIL, "list": [EVIL]}
         return site.signed_in(name, "a long new password")
@@ -254,7 +254,7 @@ class TestExports:
     def test_all_rows_are_there_however_they_are_cut(self, site, browser, monkeypatch):
         whole = {name: self.rows(browser, name) for name in EXPORTS[:-1]}
         with site.services.database.reading() as session:
-            observed = session.scalar(select(func.count()).select_from(Observation))
+            observed = session.scalar(select(func.count()).select_from(ObservationRow))
         assert [len(rows) for rows in whole.values()] == [13, ROUNDS + 1, observed, site.example.newest]
         monkeypatch.setattr(spreadsheet, "BATCH", 4)
         assert {name: self.rows(browser, name) for name in EXPORTS[:-1]} == whole
@@ -271,14 +271,14 @@ class TestExports:
     )
     def test_no_text_is_a_formula(self, site, browser, text):
         with site.services.database.writing() as session:
-            session.get_one(Round, 1).reason = text
-            session.scalars(select(Audit)).first().who = text
+            session.get_one(RoundRow, 1).reason = text
+            session.scalars(select(AuditRow)).first().who = text
         assert self.rows(browser, "rounds")[0]["reason"] == f"'{text}"
         assert self.rows(browser, "audit")[0]["who"] == f"'{text}"
 
     def test_numbers_stay_numbers(self, site, browser):
         with site.services.database.writing() as session:
-            session.get_one(Observation, (1, site.example.attackers[0])).weight = -0.5
+            session.get_one(ObservationRow, (1, site.example.attackers[0])).weight = -0.5
         found = {row["participant"]: row for row in self.rows(browser, "observations") if row["round"] == "1"}
         assert found[site.example.attackers[0]]["weight"] == "-0.5"
 

@@ -22,7 +22,7 @@ from sqlalchemy import func, select
 from eitr.model.classifier import Classifier
 from eitr.model.update_encoding import PARAMETERS
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Round, State
+from eitr.server.db.tables import RoundRow, RoundStatus
 from eitr.server.domain.keys import Key
 from eitr.server.domain.participants import Participants
 from eitr.server.domain.rounds import Rounds, ending, moved
@@ -93,7 +93,7 @@ class Heard:
         return [one.status for one in self.answers]
 
 
-class Door:
+class RunningServer:
     """A running server without a worker: rounds open and end when a test says so."""
 
     def __init__(self, running: Running, database: Database, folder: Path) -> None:
@@ -124,8 +124,8 @@ class Door:
     def open_round(self, **changes: Any) -> int:
         """End what is under way, and open a round."""
         with self.database.writing() as session:
-            for found in session.scalars(select(Round).where(Round.under_way.is_(True))):
-                found.state = State.ABANDONED
+            for found in session.scalars(select(RoundRow).where(RoundRow.under_way.is_(True))):
+                found.status = RoundStatus.ABANDONED
                 for name, value in ending().items():
                     setattr(found, name, value)
         id = self.rounds.open()
@@ -133,12 +133,12 @@ class Door:
         if changes:
             with self.database.writing() as session:
                 for name, value in changes.items():
-                    setattr(session.get_one(Round, id), name, value)
+                    setattr(session.get_one(RoundRow, id), name, value)
         return id
 
-    def end_round(self, id: int, state: State) -> None:
+    def end_round(self, id: int, status: RoundStatus) -> None:
         with self.database.writing() as session:
-            assert moved(session, id, State.OPEN, state, **(ending() if state.final else {}))
+            assert moved(session, id, RoundStatus.OPEN, status, **(ending() if status.final else {}))
 
     def put(
         self,
@@ -275,7 +275,7 @@ def sound(number: int = 0) -> bytes:
 
 
 @dataclass
-class Doors:
+class ServerStarter:
     """Starts servers; stops them all, and looks at what they logged."""
 
     folder: Path
@@ -283,21 +283,21 @@ class Doors:
     @contextlib.contextmanager
     def open(
         self, name: str, *arguments: str, database: str = "", errors_expected: bool = False, **settings: object
-    ) -> Iterator[Door]:
+    ) -> Iterator[RunningServer]:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         given = {"upload_seconds": UPLOAD_SECONDS, **settings, **({"database": database} if database else {})}
         with Running("serve", folder, "--no-worker", *arguments, **given) as running:
             running.ready()
-            door = Door(running, Database(database or f"sqlite:///{folder / 'eitr.db'}"), folder)
+            server = RunningServer(running, Database(database or f"sqlite:///{folder / 'eitr.db'}"), folder)
             try:
-                yield door
+                yield server
             finally:
-                door.close()
+                server.close()
             status = running.stop()
             log = logged(running.log)
             assert told(log) == [], "the server logs who does what"
-            for word in door.private:
+            for word in server.private:
                 assert word not in log, "the server logs something private"
             if not errors_expected:
                 assert [line for line in log.splitlines() if '"level": "error"' in line] == []
@@ -319,40 +319,42 @@ def told(log: str) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def doors(tmp_path_factory: pytest.TempPathFactory) -> Doors:
+def starter(tmp_path_factory: pytest.TempPathFactory) -> ServerStarter:
     """Where servers are started."""
-    return Doors(tmp_path_factory.mktemp("doors"))
+    return ServerStarter(tmp_path_factory.mktemp("starter"))
 
 
 @pytest.fixture(scope="session")
-def door(doors: Doors) -> Iterator[Door]:
+def server(starter: ServerStarter) -> Iterator[RunningServer]:
     """The server that most tests knock at; limits are high, an update may take two seconds."""
-    with doors.open("common") as found:
+    with starter.open("common") as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def strict(doors: Doors) -> Iterator[Door]:
+def strict(starter: ServerStarter) -> Iterator[RunningServer]:
     """A server for the invited only, that receives two updates at a time and logs all it can."""
-    with doors.open("strict", enrolment="invitation", uploads_at_once=2, upload_seconds=6, log_level="debug") as found:
+    with starter.open(
+        "strict", enrolment="invitation", uploads_at_once=2, upload_seconds=6, log_level="debug"
+    ) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def postgres_door(doors: Doors, postgres: str) -> Iterator[Door]:
+def postgres_server(starter: ServerStarter, postgres: str) -> Iterator[RunningServer]:
     """A server on PostgreSQL."""
-    with doors.open("postgres", database=new_postgres_database(postgres)) as found:
+    with starter.open("postgres", database=new_postgres_database(postgres)) as found:
         yield found
 
 
-@pytest.fixture(params=["door", "postgres_door"])
-def any_door(request: pytest.FixtureRequest) -> Door:
+@pytest.fixture(params=["server", "postgres_server"])
+def any_server(request: pytest.FixtureRequest) -> RunningServer:
     """A server on each kind of database."""
-    found: Door = request.getfixturevalue(request.param)
+    found: RunningServer = request.getfixturevalue(request.param)
     return found
 
 
 @pytest.fixture
-def person(door: Door) -> Person:
+def person(server: RunningServer) -> Person:
     """Somebody new."""
-    return door.enrol()
+    return server.enrol()

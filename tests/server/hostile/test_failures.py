@@ -9,12 +9,22 @@ import httpx
 import pytest
 
 from eitr.model.update_encoding import PARAMETERS
-from tests.server.hostile.conftest import Door, Doors, Person, digest_of, is_guarded, logged, problem, sound, told
+from tests.server.hostile.conftest import (
+    Person,
+    RunningServer,
+    ServerStarter,
+    digest_of,
+    is_guarded,
+    logged,
+    problem,
+    sound,
+    told,
+)
 
 
-def _answers(door: Door, person: Person) -> dict[str, httpx.Response]:
-    round = door.open_round()
-    ask = door.http.request
+def _answers(server: RunningServer, person: Person) -> dict[str, httpx.Response]:
+    round = server.open_round()
+    ask = server.http.request
     return {
         "200": ask("GET", "/api/v1/model"),
         "200 octets": ask("GET", "/api/v1/models/1/weights"),
@@ -22,24 +32,24 @@ def _answers(door: Door, person: Person) -> dict[str, httpx.Response]:
         "200 metrics": ask("GET", "/metrics"),
         "200 openapi": ask("GET", "/api/v1/openapi.json"),
         "201": ask("POST", "/api/v1/participants"),
-        "202": door.put(person, round, sound()),
+        "202": server.put(person, round, sound()),
         "304": ask("GET", "/api/v1/model", headers={"If-None-Match": "*"}),
         "400": ask("POST", "/api/v1/participants", content=b"{"),
         "401": ask("GET", "/api/v1/me/export"),
         "403": ask("POST", "/api/v1/participants", json={"invitation": "unknown"}),
         "404": ask("GET", "/nothing"),
-        "404 round": door.put(person, 2**31 - 1, b""),
+        "404 round": server.put(person, 2**31 - 1, b""),
         "405": ask("DELETE", "/api/v1/model"),
-        "409": door.put(person, round, sound(1)),
+        "409": server.put(person, round, sound(1)),
         "413": ask("POST", "/api/v1/participants", content=bytes(70_000)),
-        "415": door.put(person, round, b"", "text/html"),
-        "422": door.put(person, round, b""),
+        "415": server.put(person, round, b"", "text/html"),
+        "422": server.put(person, round, b""),
         "204": ask("DELETE", "/api/v1/me", headers=person.headers),
     }
 
 
-def test_every_answer_carries_the_headers_of_security(door: Door, person: Person) -> None:
-    for name, answer in _answers(door, person).items():
+def test_every_answer_carries_the_headers_of_security(server: RunningServer, person: Person) -> None:
+    for name, answer in _answers(server, person).items():
         assert answer.status_code == int(name[:3]), answer.text
         assert is_guarded(answer.headers), name
         assert "server" not in answer.headers
@@ -47,27 +57,27 @@ def test_every_answer_carries_the_headers_of_security(door: Door, person: Person
             problem(answer)
 
 
-def test_what_is_private_is_not_kept_by_caches(door: Door, person: Person) -> None:
+def test_what_is_private_is_not_kept_by_caches(server: RunningServer, person: Person) -> None:
     private = [
-        door.http.get("/api/v1/me/export", headers=person.headers),
-        door.http.post("/api/v1/participants", json={}),
+        server.http.get("/api/v1/me/export", headers=person.headers),
+        server.http.post("/api/v1/participants", json={}),
     ]
     for answer in private:
         assert answer.headers.get("Cache-Control") == "no-store"
 
 
 @pytest.fixture(scope="module")
-def broken(doors: Doors) -> Iterator[tuple[Door, Person]]:
+def broken(starter: ServerStarter) -> Iterator[tuple[RunningServer, Person]]:
     """A server that some of its tables are gone from, and that has rubbish in another."""
-    with doors.open("broken", errors_expected=True) as door:
-        person = door.enrol()
-        door.open_round()
-        with contextlib.closing(sqlite3.connect(doors.folder / "broken" / "eitr.db")) as connection:
+    with starter.open("broken", errors_expected=True) as server:
+        person = server.enrol()
+        server.open_round()
+        with contextlib.closing(sqlite3.connect(starter.folder / "broken" / "eitr.db")) as connection:
             for table in ("updates", "vocabularies", "limits"):
                 connection.execute(f"DROP TABLE {table}")
             connection.execute("UPDATE rounds SET deadline = 'garbage'")
             connection.commit()
-        yield door, person
+        yield server, person
 
 
 FAILING = [
@@ -80,42 +90,44 @@ FAILING = [
 ]
 
 
-def fail(door: Door, person: Person, method: str, path: str) -> httpx.Response:
+def fail(server: RunningServer, person: Person, method: str, path: str) -> httpx.Response:
     """Ask for what cannot be answered."""
     headers = {**person.headers, "Content-Digest": digest_of(sound()), "Content-Type": PARAMETERS}
-    return door.http.request(method, path, headers={} if method == "POST" else headers)
+    return server.http.request(method, path, headers={} if method == "POST" else headers)
 
 
 @pytest.mark.parametrize(("method", "path"), FAILING)
 def test_a_failure_is_told_by_a_guarded_problem_that_gives_nothing_away(
-    broken: tuple[Door, Person], method: str, path: str
+    broken: tuple[RunningServer, Person], method: str, path: str
 ) -> None:
-    door, person = broken
-    answer = fail(door, person, method, path)
+    server, person = broken
+    answer = fail(server, person, method, path)
     assert problem(answer) in ("failed", "busy")
     assert is_guarded(answer.headers)
     for word in ("sqlite", "Traceback", "SELECT", "no such table", person.id, "src/eitr"):
         assert word not in answer.text
 
 
-def test_what_nobody_foresaw_is_a_failure_of_the_server(broken: tuple[Door, Person]) -> None:
+def test_what_nobody_foresaw_is_a_failure_of_the_server(broken: tuple[RunningServer, Person]) -> None:
     answer = fail(*broken, "GET", "/api/v1/rounds/current")
     assert problem(answer) == "failed"
     assert is_guarded(answer.headers)
 
 
 @pytest.mark.parametrize(("method", "path"), FAILING)
-def test_a_failure_is_logged_once_and_names_nobody(broken: tuple[Door, Person], method: str, path: str) -> None:
-    door, person = broken
-    before = len(logged(door.running.log).splitlines())
-    assert fail(door, person, method, path).status_code in (500, 503)
-    assert door.healthy()
-    new = logged(door.running.log).splitlines()[before:]
+def test_a_failure_is_logged_once_and_names_nobody(
+    broken: tuple[RunningServer, Person], method: str, path: str
+) -> None:
+    server, person = broken
+    before = len(logged(server.running.log).splitlines())
+    assert fail(server, person, method, path).status_code in (500, 503)
+    assert server.healthy()
+    new = logged(server.running.log).splitlines()[before:]
     assert told("\n".join(new)) == []
     assert [json.loads(line)["message"] for line in new] in (["a request failed"], ["the database failed"])
 
 
-def test_logs_are_lines_of_json_without_anybody_in_them(strict: Door) -> None:
+def test_logs_are_lines_of_json_without_anybody_in_them(strict: RunningServer) -> None:
     code = strict.invite()
     person = strict.enrol(code)
     private = ["198.51.100.77", "private", code, person.id, person.secret]

@@ -5,8 +5,18 @@ import contextlib
 import pytest
 
 from eitr.model.update_encoding import PARAMETERS
-from eitr.server.db.tables import Participant, Update
-from tests.server.hostile.conftest import Door, Heard, Person, digest_of, is_guarded, listen, problem, request, sound
+from eitr.server.db.tables import ParticipantRow, UpdateRow
+from tests.server.hostile.conftest import (
+    Heard,
+    Person,
+    RunningServer,
+    digest_of,
+    is_guarded,
+    listen,
+    problem,
+    request,
+    sound,
+)
 
 JSON = "Content-Type: application/json"
 HEALTH = request("GET", "/healthz")
@@ -53,16 +63,20 @@ SMUGGLED = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Smuggled: yes\r\n\r\n
     ],
     ids=repr,
 )
-def test_a_request_that_two_servers_could_read_differently_is_refused(door: Door, headers: tuple[str, ...]) -> None:
-    heard = door.say(request("POST", "/api/v1/participants", JSON, *headers, body=b"{}\r\n\r\n" + SMUGGLED))
+def test_a_request_that_two_servers_could_read_differently_is_refused(
+    server: RunningServer, headers: tuple[str, ...]
+) -> None:
+    heard = server.say(request("POST", "/api/v1/participants", JSON, *headers, body=b"{}\r\n\r\n" + SMUGGLED))
     assert heard.closed
     assert heard.statuses == [400]
 
 
-def test_neither_length_nor_chunks_means_no_body_and_what_follows_is_not_one(door: Door, person: Person) -> None:
-    heard = door.say(request("GET", "/healthz", body=b"DELETE /api/v1/me HTTP/1.1\r\n\r\n"))
+def test_neither_length_nor_chunks_means_no_body_and_what_follows_is_not_one(
+    server: RunningServer, person: Person
+) -> None:
+    heard = server.say(request("GET", "/healthz", body=b"DELETE /api/v1/me HTTP/1.1\r\n\r\n"))
     assert heard.statuses == [200]
-    assert door.count(Participant, id=person.id) == 1
+    assert server.count(ParticipantRow, id=person.id) == 1
 
 
 @pytest.mark.parametrize(
@@ -88,118 +102,120 @@ def test_neither_length_nor_chunks_means_no_body_and_what_follows_is_not_one(doo
     ],
     ids=lambda octets: repr(octets[:30]),
 )
-def test_what_is_no_request_is_refused_with_a_problem_document(door: Door, octets: bytes) -> None:
-    heard = door.say(octets)
+def test_what_is_no_request_is_refused_with_a_problem_document(server: RunningServer, octets: bytes) -> None:
+    heard = server.say(octets)
     assert_malformed(heard)
     assert is_guarded(heard.answers[0].headers)
-    assert door.healthy()
+    assert server.healthy()
 
 
 @pytest.mark.parametrize("line", [b"GET /healthz HTTP/1.0", b"GET /healthz"])
-def test_old_http_is_answered_and_the_connection_closed(door: Door, line: bytes) -> None:
-    heard = door.say(line + b"\r\n\r\n")
+def test_old_http_is_answered_and_the_connection_closed(server: RunningServer, line: bytes) -> None:
+    heard = server.say(line + b"\r\n\r\n")
     assert (heard.statuses, heard.closed) == ([200], True)
     assert heard.answers[0].headers["connection"] == "close"
 
 
-def test_an_absolute_address_reaches_the_same_pages(door: Door) -> None:
-    assert door.say(request("GET", "http://elsewhere.example/healthz")).statuses == [200]
-    assert door.say(request("GET", "http://elsewhere.example/api/v1/me/export")).statuses == [401]
+def test_an_absolute_address_reaches_the_same_pages(server: RunningServer) -> None:
+    assert server.say(request("GET", "http://elsewhere.example/healthz")).statuses == [200]
+    assert server.say(request("GET", "http://elsewhere.example/api/v1/me/export")).statuses == [401]
 
 
 @pytest.mark.parametrize("method", ["TRACE", "OPTIONS", "HEAD", "PATCH", "POST", "PUT", "DELETE", "PROPFIND"])
-def test_another_method_is_refused_and_nothing_is_sent_back(door: Door, method: str) -> None:
-    heard = door.say(request(method, "/api/v1/model", "X-Echo: <b>me</b>"))
+def test_another_method_is_refused_and_nothing_is_sent_back(server: RunningServer, method: str) -> None:
+    heard = server.say(request(method, "/api/v1/model", "X-Echo: <b>me</b>"))
     assert heard.data.startswith(b"HTTP/1.1 405 ")
     assert b"<b>" not in heard.data
     if method != "HEAD":  # whose answer has a length, but no body
         assert [problem(one) for one in heard.answers] == ["method-not-allowed"]
 
 
-def test_no_address_is_made_of_what_the_client_calls_the_host(door: Door) -> None:
+def test_no_address_is_made_of_what_the_client_calls_the_host(server: RunningServer) -> None:
     """Or a cache in between would send others there."""
     for path in ("/api/v1/model/", "/healthz/", "/api/v1/participants/", "//localhost/api/v1/model/"):
-        heard = door.say(f"GET {path} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n".encode())
+        heard = server.say(f"GET {path} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n".encode())
         assert b"evil.example" not in heard.data, path
 
 
-def test_requests_in_a_row_are_answered_in_their_order(door: Door) -> None:
+def test_requests_in_a_row_are_answered_in_their_order(server: RunningServer) -> None:
     plain = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     missing = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    heard = door.say(plain + missing + plain + missing + HEALTH)
+    heard = server.say(plain + missing + plain + missing + HEALTH)
     assert (heard.statuses, heard.closed) == ([200, 404, 200, 404, 200], True)
 
 
-def test_a_request_refused_before_its_body_leaves_the_next_one_intact(door: Door) -> None:
+def test_a_request_refused_before_its_body_leaves_the_next_one_intact(server: RunningServer) -> None:
     """The body of the first is not taken for a request."""
     first = f"PUT /api/v1/rounds/1/update HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(SMUGGLED)}\r\n\r\n"
-    heard = door.say(first.encode() + SMUGGLED + HEALTH)
+    heard = server.say(first.encode() + SMUGGLED + HEALTH)
     assert heard.statuses in ([401, 200], [401])
     assert heard.closed
 
 
-def test_the_beginning_of_a_second_request_does_not_spoil_the_first(door: Door, person: Person) -> None:
-    round, data = door.open_round(), sound()
+def test_the_beginning_of_a_second_request_does_not_spoil_the_first(server: RunningServer, person: Person) -> None:
+    round, data = server.open_round(), sound()
     head = _update(person, round, data).replace(b"Connection: close\r\n", b"")
-    with door.connect() as connection:
+    with server.connect() as connection:
         connection.sendall(head + data + HEALTH[:10])
         assert connection.recv(12) == b"HTTP/1.1 202"
         connection.sendall(HEALTH[10:])
         assert listen(connection).data.endswith(b"ok\n")
 
 
-def test_thousands_of_requests_in_one_packet_are_no_problem(door: Door) -> None:
-    before = door.megabytes
+def test_thousands_of_requests_in_one_packet_are_no_problem(server: RunningServer) -> None:
+    before = server.megabytes
     plain = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    with door.connect() as connection:
+    with server.connect() as connection:
         connection.sendall(plain * 2000 + HEALTH)
         heard = listen(connection)
     assert heard.statuses == [200] * 2001
-    assert door.megabytes - before < 40
+    assert server.megabytes - before < 40
 
 
 @pytest.mark.parametrize("protocol", ["websocket", "h2c", "TLS/1.0"])
-def test_a_wish_for_another_protocol_is_ignored_and_the_next_request_answered(door: Door, protocol: str) -> None:
+def test_a_wish_for_another_protocol_is_ignored_and_the_next_request_answered(
+    server: RunningServer, protocol: str
+) -> None:
     upgrade = f"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n\r\n"
-    heard = door.say(upgrade.encode() + HEALTH, seconds=2)
+    heard = server.say(upgrade.encode() + HEALTH, seconds=2)
     assert heard.closed, "the connection is neither used nor closed"
     assert heard.statuses in ([200, 200], [200])
 
 
-def test_what_follows_the_body_is_not_taken_for_a_header(door: Door, person: Person) -> None:
+def test_what_follows_the_body_is_not_taken_for_a_header(server: RunningServer, person: Person) -> None:
     """Trailers never say who asks, nor from where: a proxy looks at headers only."""
     authorization = f"Authorization: {person.headers['Authorization']}\r\n".encode()
     head = request("GET", "/api/v1/me/export", "Transfer-Encoding: chunked")
-    heard = door.say(head + b"0\r\n" + authorization + b"\r\n")
+    heard = server.say(head + b"0\r\n" + authorization + b"\r\n")
     assert [problem(one) for one in heard.answers] == ["not-enrolled"]
     head = request("DELETE", "/api/v1/me", "Transfer-Encoding: chunked", "Trailer: Authorization")
-    door.say(head + b"0\r\n" + authorization + b"\r\n")
-    assert door.count(Participant, id=person.id) == 1
+    server.say(head + b"0\r\n" + authorization + b"\r\n")
+    assert server.count(ParticipantRow, id=person.id) == 1
 
 
-def test_a_trailer_changes_nothing_of_an_update(door: Door, person: Person) -> None:
-    round, data = door.open_round(), sound()
+def test_a_trailer_changes_nothing_of_an_update(server: RunningServer, person: Person) -> None:
+    round, data = server.open_round(), sound()
     head = _update(person, round, data, "Transfer-Encoding: chunked")
     ending = b"0\r\nContent-Encoding: gzip\r\nContent-Type: text/html\r\n\r\n"
-    heard = door.say(head, f"{len(data):x}\r\n".encode() + data + b"\r\n" + ending)
+    heard = server.say(head, f"{len(data):x}\r\n".encode() + data + b"\r\n" + ending)
     assert heard.statuses == [202]
-    assert door.rows(Update, participant=person.id)[0].encoding == PARAMETERS
+    assert server.rows(UpdateRow, participant=person.id)[0].encoding == PARAMETERS
 
 
-def _flood(door: Door, start: bytes, piece: bytes, times: int) -> tuple[Heard, float]:
+def _flood(server: RunningServer, start: bytes, piece: bytes, times: int) -> tuple[Heard, float]:
     """Send a piece again and again, for as long as the server listens; return the answer and the memory it took."""
-    before = door.megabytes
+    before = server.megabytes
     most = before
-    with door.connect() as connection:
+    with server.connect() as connection:
         connection.settimeout(10)
         with contextlib.suppress(ConnectionError, TimeoutError):
             connection.sendall(start)
             for number in range(times):
                 connection.sendall(piece)
                 if number % 8 == 0:
-                    most = max(most, door.megabytes)
+                    most = max(most, server.megabytes)
         heard = listen(connection, 2)
-    return heard, max(most, door.megabytes) - before
+    return heard, max(most, server.megabytes) - before
 
 
 @pytest.mark.parametrize(
@@ -214,13 +230,13 @@ def _flood(door: Door, start: bytes, piece: bytes, times: int) -> tuple[Heard, f
     ],
     ids=["headers", "value", "name", "path", "query", "cookie"],
 )
-def test_a_head_without_end_is_cut_off(door: Door, start: bytes, piece: bytes) -> None:
-    heard, megabytes = _flood(door, start, piece, 50)
+def test_a_head_without_end_is_cut_off(server: RunningServer, start: bytes, piece: bytes) -> None:
+    heard, megabytes = _flood(server, start, piece, 50)
     assert heard.closed
     # Whoever goes on sending may be cut off before the answer gets through.
     assert [problem(one) for one in heard.answers] in (["headers-too-large"], [])
     assert megabytes < 25
-    assert door.healthy()
+    assert server.healthy()
 
 
 @pytest.mark.parametrize(
@@ -233,63 +249,63 @@ def test_a_head_without_end_is_cut_off(door: Door, start: bytes, piece: bytes) -
     ],
     ids=["number", "value", "address", "sum"],
 )
-def test_a_head_that_is_too_large_is_told_so_by_a_guarded_answer(door: Door, head: bytes) -> None:
-    heard = door.say(head)
+def test_a_head_that_is_too_large_is_told_so_by_a_guarded_answer(server: RunningServer, head: bytes) -> None:
+    heard = server.say(head)
     assert heard.closed
     assert [problem(one) for one in heard.answers] == ["headers-too-large"]
     assert is_guarded(heard.answers[0].headers)
 
 
-def test_a_head_as_large_as_allowed_is_read(door: Door) -> None:
-    assert door.say(request("GET", "/healthz", *["X: a"] * 98)).statuses == [200]
-    assert door.say(request("GET", "/healthz", "X: " + "a" * 30_000)).statuses == [200]
+def test_a_head_as_large_as_allowed_is_read(server: RunningServer) -> None:
+    assert server.say(request("GET", "/healthz", *["X: a"] * 98)).statuses == [200]
+    assert server.say(request("GET", "/healthz", "X: " + "a" * 30_000)).statuses == [200]
 
 
 @pytest.mark.parametrize("end", [b"0\r\nX: ", b"0\r\n", b"1;x="], ids=["value", "name", "extension"])
-def test_a_trailer_without_end_is_cut_off(door: Door, end: bytes) -> None:
+def test_a_trailer_without_end_is_cut_off(server: RunningServer, end: bytes) -> None:
     start = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-    heard, megabytes = _flood(door, start + end, b"a" * 1_000_000, 30)
+    heard, megabytes = _flood(server, start + end, b"a" * 1_000_000, 30)
     assert heard.closed
     assert megabytes < 25
-    assert door.healthy()
+    assert server.healthy()
 
 
-def test_trailers_are_not_kept(door: Door) -> None:
+def test_trailers_are_not_kept(server: RunningServer) -> None:
     start = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
-    heard, megabytes = _flood(door, start, b"X: a\r\n" * 10_000, 50)
+    heard, megabytes = _flood(server, start, b"X: a\r\n" * 10_000, 50)
     assert heard.closed
     assert megabytes < 25
 
 
 @pytest.mark.parametrize("path", ["/api/v1/participants", "/api/v1/model", "/nothing"])
-def test_chunks_without_end_are_cut_off_where_little_is_expected(door: Door, path: str) -> None:
+def test_chunks_without_end_are_cut_off_where_little_is_expected(server: RunningServer, path: str) -> None:
     """A length is announced and looked at, or it is counted."""
     start = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
-    heard, megabytes = _flood(door, start, b"f4240\r\n" + b" " * 1_000_000 + b"\r\n", 60)
+    heard, megabytes = _flood(server, start, b"f4240\r\n" + b" " * 1_000_000 + b"\r\n", 60)
     assert megabytes < 25
     assert [one.status for one in heard.answers] in ([], [413], [404], [405])
-    assert door.healthy()
+    assert server.healthy()
 
 
-def test_a_small_body_in_chunks_is_read(door: Door) -> None:
+def test_a_small_body_in_chunks_is_read(server: RunningServer) -> None:
     head = request("POST", "/api/v1/participants", JSON, "Transfer-Encoding: chunked")
-    assert door.say(head + b"2\r\n{}\r\n0\r\n\r\n").statuses == [201]
+    assert server.say(head + b"2\r\n{}\r\n0\r\n\r\n").statuses == [201]
 
 
 @pytest.mark.parametrize("path", ["/api/v1/participants", "/api/v1/model", "/api/v1/me"])
-def test_a_long_body_is_refused_by_its_announcement(door: Door, path: str) -> None:
-    heard = door.say(request("POST", path, JSON, f"Content-Length: {64 * 1024 + 1}"))
+def test_a_long_body_is_refused_by_its_announcement(server: RunningServer, path: str) -> None:
+    heard = server.say(request("POST", path, JSON, f"Content-Length: {64 * 1024 + 1}"))
     assert [problem(one) for one in heard.answers] == ["too-large"]
 
 
-def test_expecting_to_be_told_to_continue_one_is_told_so_or_refused(door: Door, person: Person) -> None:
-    round, data = door.open_round(), sound()
-    with door.connect() as connection:
+def test_expecting_to_be_told_to_continue_one_is_told_so_or_refused(server: RunningServer, person: Person) -> None:
+    round, data = server.open_round(), sound()
+    with server.connect() as connection:
         connection.sendall(_update(person, round, data, f"Content-Length: {len(data)}", "Expect: 100-continue"))
         assert connection.recv(100).startswith(b"HTTP/1.1 100 Continue\r\n\r\n")
         connection.sendall(data)
         assert listen(connection).statuses == [202]
-    heard = door.say(_update(person, round, data, "Content-Length: 5", "Expect: 100-continue"))
+    heard = server.say(_update(person, round, data, "Content-Length: 5", "Expect: 100-continue"))
     assert [problem(one) for one in heard.answers] == ["wrong-length"]
 
 

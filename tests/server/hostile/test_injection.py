@@ -8,8 +8,8 @@ import httpx
 import pytest
 from sqlalchemy import inspect
 
-from eitr.server.db.tables import Participant, Table
-from tests.server.hostile.conftest import Door, Person, is_guarded, problem, request
+from eitr.server.db.tables import Base, ParticipantRow
+from tests.server.hostile.conftest import Person, RunningServer, is_guarded, problem, request
 
 NASTY = [
     "'; DROP TABLE participants; --",
@@ -32,10 +32,10 @@ NASTY = [
 
 
 @pytest.fixture(autouse=True)
-def _everything_is_still_there(door: Door, person: Person) -> Iterator[None]:
+def _everything_is_still_there(server: RunningServer, person: Person) -> Iterator[None]:
     yield
-    assert set(Table.metadata.tables) <= set(inspect(door.database.engine).get_table_names())
-    assert door.count(Participant, id=person.id) == 1
+    assert set(Base.metadata.tables) <= set(inspect(server.database.engine).get_table_names())
+    assert server.count(ParticipantRow, id=person.id) == 1
 
 
 def assert_harmless(answer: httpx.Response, nasty: str) -> None:
@@ -50,21 +50,21 @@ def assert_harmless(answer: httpx.Response, nasty: str) -> None:
 
 
 @pytest.mark.parametrize("nasty", NASTY, ids=lambda one: ascii(one)[:30])
-def test_in_an_invitation(door: Door, nasty: str) -> None:
-    answer = door.http.post("/api/v1/participants", json={"invitation": nasty})
+def test_in_an_invitation(server: RunningServer, nasty: str) -> None:
+    answer = server.http.post("/api/v1/participants", json={"invitation": nasty})
     assert problem(answer) == "invitation-needed"
     assert_harmless(answer, nasty)
 
 
 @pytest.mark.parametrize("nasty", NASTY, ids=lambda one: ascii(one)[:30])
-def test_as_the_name_of_a_field(door: Door, nasty: str) -> None:
-    answer = door.http.post("/api/v1/participants", json={nasty: 1})
+def test_as_the_name_of_a_field(server: RunningServer, nasty: str) -> None:
+    answer = server.http.post("/api/v1/participants", json={nasty: 1})
     assert problem(answer) == "malformed-request"
     assert_harmless(answer, nasty)
 
 
 @pytest.mark.parametrize("nasty", NASTY, ids=lambda one: ascii(one)[:30])
-def test_in_every_part_of_an_address(door: Door, person: Person, nasty: str) -> None:
+def test_in_every_part_of_an_address(server: RunningServer, person: Person, nasty: str) -> None:
     part = quote(nasty, safe="")
     for method, path in (
         ("GET", f"/api/v1/models/{part}/weights"),
@@ -76,7 +76,7 @@ def test_in_every_part_of_an_address(door: Door, person: Person, nasty: str) -> 
         ("GET", f"/api/v1/me/export?participant={part}&id={part}"),
     ):
         headers = {**person.headers, "Content-Digest": "x"}
-        answer = door.http.request(method, path, headers=headers)
+        answer = server.http.request(method, path, headers=headers)
         assert answer.status_code in (200, 400, 404, 405, 415), path
         assert_harmless(answer, nasty)
 
@@ -84,7 +84,7 @@ def test_in_every_part_of_an_address(door: Door, person: Person, nasty: str) -> 
 @pytest.mark.parametrize(
     "nasty", [one for one in NASTY if one.isprintable() and one.isascii()], ids=lambda one: ascii(one)[:30]
 )
-def test_in_every_header(door: Door, person: Person, nasty: str) -> None:
+def test_in_every_header(server: RunningServer, person: Person, nasty: str) -> None:
     for name in (
         "Authorization",
         "Content-Type",
@@ -109,14 +109,14 @@ def test_in_every_header(door: Door, person: Person, nasty: str) -> None:
             ("GET", "/api/v1/me/export"),
             ("PUT", "/api/v1/rounds/1/update"),
         ):
-            answer = door.http.request(method, path, headers={**person.headers, name: nasty})
+            answer = server.http.request(method, path, headers={**person.headers, name: nasty})
             assert answer.status_code in (200, 400, 401, 404, 409, 415), name
             assert_harmless(answer, nasty)
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"{}"])
-def test_a_wish_without_an_invitation_is_a_wish(door: Door, body: bytes) -> None:
-    answer = door.http.post("/api/v1/participants", content=body, headers={"Content-Type": "application/json"})
+def test_a_wish_without_an_invitation_is_a_wish(server: RunningServer, body: bytes) -> None:
+    answer = server.http.post("/api/v1/participants", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 201
 
 
@@ -148,18 +148,20 @@ def test_a_wish_without_an_invitation_is_a_wish(door: Door, body: bytes) -> None
     ],
     ids=lambda body: repr(body[:24]),
 )
-def test_a_body_that_is_no_wish_is_malformed(door: Door, body: bytes) -> None:
-    before = door.count(Participant)
-    answer = door.http.post("/api/v1/participants", content=body, headers={"Content-Type": "application/json"})
+def test_a_body_that_is_no_wish_is_malformed(server: RunningServer, body: bytes) -> None:
+    before = server.count(ParticipantRow)
+    answer = server.http.post("/api/v1/participants", content=body, headers={"Content-Type": "application/json"})
     assert problem(answer) == "malformed-request"
     assert len(answer.content) < 2000
-    assert door.count(Participant) == before
+    assert server.count(ParticipantRow) == before
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/xml"])
-def test_a_wish_of_another_media_type_is_malformed_for_a_form_on_any_page_could_send_it(door: Door, kind: str) -> None:
+def test_a_wish_of_another_media_type_is_malformed_for_a_form_on_any_page_could_send_it(
+    server: RunningServer, kind: str
+) -> None:
     content = json.dumps({"invitation": "a"})
-    answer = door.http.post("/api/v1/participants", content=content, headers={"Content-Type": kind})
+    answer = server.http.post("/api/v1/participants", content=content, headers={"Content-Type": kind})
     assert problem(answer) == "malformed-request"
 
 
@@ -194,8 +196,8 @@ def test_a_wish_of_another_media_type_is_malformed_for_a_form_on_any_page_could_
         "/openapi.json",
     ],
 )
-def test_no_path_leads_to_a_file(door: Door, path: str) -> None:
-    heard = door.say(request("GET", path))
+def test_no_path_leads_to_a_file(server: RunningServer, path: str) -> None:
+    heard = server.say(request("GET", path))
     assert heard.statuses[0] in (400, 404)
     assert problem(heard.answers[0]) in ("not-found", "malformed-request")
     assert b"root:" not in heard.data
@@ -233,29 +235,31 @@ IMPOSSIBLE = [
 
 
 @pytest.mark.parametrize("number", IMPOSSIBLE, ids=lambda one: one[:30])
-def test_a_number_that_cannot_be_one_is_malformed(door: Door, person: Person, number: str) -> None:
+def test_a_number_that_cannot_be_one_is_malformed(server: RunningServer, person: Person, number: str) -> None:
     for file in ("weights", "vocabulary", "model.safetensors", "tfjs/model.json", "tfjs/weights.bin"):
-        assert problem(door.http.get(f"/api/v1/models/{number}/{file}")) == "malformed-request"
-    answer = door.put(person, number, b"")
+        assert problem(server.http.get(f"/api/v1/models/{number}/{file}")) == "malformed-request"
+    answer = server.put(person, number, b"")
     assert problem(answer) == "malformed-request"
 
 
 @pytest.mark.parametrize("number", ["+1", "01", "1.0", "%201", "1_0", "2147483647"])
-def test_a_number_written_oddly_is_the_same_number_or_malformed(door: Door, person: Person, number: str) -> None:
+def test_a_number_written_oddly_is_the_same_number_or_malformed(
+    server: RunningServer, person: Person, number: str
+) -> None:
     meant = str(int(float(number.replace("%20", "").replace("_", ""))))
-    plain = door.http.get(f"/api/v1/models/{meant}/weights")
-    odd = door.http.get(f"/api/v1/models/{number}/weights")
+    plain = server.http.get(f"/api/v1/models/{meant}/weights")
+    odd = server.http.get(f"/api/v1/models/{number}/weights")
     assert odd.status_code == 400 or (odd.status_code, odd.content) == (plain.status_code, plain.content)
-    assert door.put(person, number, b"").status_code in (400, door.put(person, meant, b"").status_code)
+    assert server.put(person, number, b"").status_code in (400, server.put(person, meant, b"").status_code)
 
 
-def test_a_missing_version_or_round_is_unknown(door: Door, person: Person) -> None:
-    assert problem(door.http.get("/api/v1/models/2147483647/weights")) == "unknown-version"
-    assert problem(door.put(person, 2147483647, b"")) == "unknown-round"
+def test_a_missing_version_or_round_is_unknown(server: RunningServer, person: Person) -> None:
+    assert problem(server.http.get("/api/v1/models/2147483647/weights")) == "unknown-version"
+    assert problem(server.put(person, 2147483647, b"")) == "unknown-round"
 
 
 @pytest.mark.parametrize("tag", ["*", 'W/"x"', '"' * 500, "," * 900, "W/" * 400, '"a", ' * 150 + "*"])
-def test_odd_tags_are_compared_and_nothing_else(door: Door, tag: str) -> None:
+def test_odd_tags_are_compared_and_nothing_else(server: RunningServer, tag: str) -> None:
     for path in ("/api/v1/model", "/api/v1/models/1/weights"):
         expected = 304 if "*" in tag else 200
-        assert door.http.get(path, headers={"If-None-Match": tag}).status_code == expected
+        assert server.http.get(path, headers={"If-None-Match": tag}).status_code == expected

@@ -4,27 +4,27 @@ from collections.abc import Iterator
 
 import pytest
 
-from eitr.server.db.tables import Limit, Participant
-from tests.server.hostile.conftest import Door, Doors, problem
+from eitr.server.db.tables import LimitRow, ParticipantRow
+from tests.server.hostile.conftest import RunningServer, ServerStarter, problem
 
 ENROLMENTS, REQUESTS = 3, 30
 
 
 @pytest.fixture(scope="module")
-def limited(doors: Doors) -> Iterator[Door]:
+def limited(starter: ServerStarter) -> Iterator[RunningServer]:
     """A server with low limits, behind a proxy on this machine."""
-    with doors.open("limited", requests_per_minute=REQUESTS, enrolments_per_hour=ENROLMENTS) as found:
+    with starter.open("limited", requests_per_minute=REQUESTS, enrolments_per_hour=ENROLMENTS) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def unbelieving(doors: Doors) -> Iterator[Door]:
+def unbelieving(starter: ServerStarter) -> Iterator[RunningServer]:
     """A server whose proxy is elsewhere."""
-    with doors.open("unbelieving", requests_per_minute=REQUESTS, proxies="192.0.2.1") as found:
+    with starter.open("unbelieving", requests_per_minute=REQUESTS, proxies="192.0.2.1") as found:
         yield found
 
 
-def test_enrolments_from_one_address_are_limited_and_others_are_not_affected(limited: Door) -> None:
+def test_enrolments_from_one_address_are_limited_and_others_are_not_affected(limited: RunningServer) -> None:
     def enrol(address: str) -> tuple[int, str | None]:
         answer = limited.http.post("/api/v1/participants", json={}, headers={"X-Forwarded-For": address})
         if answer.status_code == 429:
@@ -32,15 +32,15 @@ def test_enrolments_from_one_address_are_limited_and_others_are_not_affected(lim
         return answer.status_code, answer.headers.get("Retry-After")
 
     limited.private |= {"198.51.100.1", "198.51.100.2"}
-    before = limited.count(Participant)
+    before = limited.count(ParticipantRow)
     answers = [enrol("198.51.100.1") for _ in range(ENROLMENTS + 2)]
     assert [status for status, _ in answers] == [201] * ENROLMENTS + [429] * 2
     assert all(wait is not None and 0 < int(wait) <= 3600 for _, wait in answers[ENROLMENTS:])
     assert enrol("198.51.100.2")[0] == 201
-    assert limited.count(Participant) == before + ENROLMENTS + 1
+    assert limited.count(ParticipantRow) == before + ENROLMENTS + 1
 
 
-def test_one_household_is_one_address_in_the_new_internet(limited: Door) -> None:
+def test_one_household_is_one_address_in_the_new_internet(limited: RunningServer) -> None:
     statuses = [
         limited.http.post(
             "/api/v1/participants", json={}, headers={"X-Forwarded-For": f"2001:db8:1:1::{number}"}
@@ -52,14 +52,14 @@ def test_one_household_is_one_address_in_the_new_internet(limited: Door) -> None
     assert limited.http.post("/api/v1/participants", json={}, headers=mapped).status_code == 201
 
 
-def test_addresses_are_kept_as_keyed_hashes(limited: Door) -> None:
+def test_addresses_are_kept_as_keyed_hashes(limited: RunningServer) -> None:
     limited.http.post("/api/v1/participants", json={}, headers={"X-Forwarded-For": "198.51.100.3"})
-    kept = limited.rows(Limit)
+    kept = limited.rows(LimitRow)
     assert kept
     assert all(len(one.key) == 32 and b"198.51" not in one.key for one in kept)
 
 
-def test_a_wrong_invitation_counts_so_that_codes_cannot_be_tried_out(limited: Door) -> None:
+def test_a_wrong_invitation_counts_so_that_codes_cannot_be_tried_out(limited: RunningServer) -> None:
     headers = {"X-Forwarded-For": "198.51.100.4"}
     slugs = [
         problem(limited.http.post("/api/v1/participants", json={"invitation": f"guess {number}"}, headers=headers))
@@ -68,7 +68,7 @@ def test_a_wrong_invitation_counts_so_that_codes_cannot_be_tried_out(limited: Do
     assert slugs == ["invitation-needed"] * ENROLMENTS + ["too-many-requests"]
 
 
-def test_requests_from_one_address_are_limited_before_anything_is_looked_at(limited: Door) -> None:
+def test_requests_from_one_address_are_limited_before_anything_is_looked_at(limited: RunningServer) -> None:
     headers = {"X-Forwarded-For": "198.51.100.5"}
     paths = ("/api/v1/model", "/nothing", "/api/v1/me/export")
     answers = [limited.http.get(paths[number % 3], headers=headers) for number in range(2 * REQUESTS)]
@@ -81,7 +81,7 @@ def test_requests_from_one_address_are_limited_before_anything_is_looked_at(limi
     assert limited.http.get("/api/v1/model", headers=elsewhere).status_code == 200
 
 
-def test_the_address_that_the_proxy_saw_counts_and_not_what_the_client_made_up(limited: Door) -> None:
+def test_the_address_that_the_proxy_saw_counts_and_not_what_the_client_made_up(limited: RunningServer) -> None:
     statuses = [
         limited.http.get("/api/v1/model", headers={"X-Forwarded-For": f"203.0.113.{number}, 198.51.100.7"}).status_code
         for number in range(REQUESTS + 10)
@@ -89,19 +89,19 @@ def test_the_address_that_the_proxy_saw_counts_and_not_what_the_client_made_up(l
     assert 429 in statuses
 
 
-def test_those_who_watch_over_the_server_are_not_limited(limited: Door) -> None:
+def test_those_who_watch_over_the_server_are_not_limited(limited: RunningServer) -> None:
     headers = {"X-Forwarded-For": "198.51.100.8"}
     for path in ("/healthz", "/readyz", "/metrics"):
         assert {limited.http.get(path, headers=headers).status_code for _ in range(REQUESTS + 10)} == {200}
 
 
 @pytest.mark.parametrize("address", ["", "?", "no address", "1.2.3.4.5", "::", "a" * 5000, "127.0.0.1", ",,,"])
-def test_an_odd_address_is_no_failure(limited: Door, address: str) -> None:
+def test_an_odd_address_is_no_failure(limited: RunningServer, address: str) -> None:
     answer = limited.http.get("/api/v1/model", headers={"X-Forwarded-For": address})
     assert answer.status_code in (200, 429)
 
 
-def test_only_the_configured_proxy_says_where_a_request_comes_from(unbelieving: Door) -> None:
+def test_only_the_configured_proxy_says_where_a_request_comes_from(unbelieving: RunningServer) -> None:
     statuses = [
         unbelieving.http.get("/api/v1/model", headers={"X-Forwarded-For": f"198.51.100.{number}"}).status_code
         for number in range(REQUESTS + 10)
@@ -110,10 +110,10 @@ def test_only_the_configured_proxy_says_where_a_request_comes_from(unbelieving: 
     assert statuses[:REQUESTS] == [200] * REQUESTS
 
 
-def test_without_an_invitation_nobody_takes_part_where_one_is_needed(strict: Door) -> None:
-    before, code = strict.count(Participant), strict.invite()
+def test_without_an_invitation_nobody_takes_part_where_one_is_needed(strict: RunningServer) -> None:
+    before, code = strict.count(ParticipantRow), strict.invite()
     for wish in ({}, None, {"invitation": None}, {"invitation": "wrong"}, {"invitation": code.swapcase()}):
         assert problem(strict.http.post("/api/v1/participants", json=wish)) == "invitation-needed"
-    assert strict.count(Participant) == before
+    assert strict.count(ParticipantRow) == before
     assert strict.enrol(code).id
-    assert strict.count(Participant) == before + 1
+    assert strict.count(ParticipantRow) == before + 1

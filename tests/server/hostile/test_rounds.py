@@ -9,76 +9,96 @@ import httpx
 import pytest
 
 from eitr.model.update_encoding import DIFFERENCE, PARAMETERS
-from eitr.server.db.tables import Octets, Participant, Refusal, Round, State, Update
+from eitr.server.db.tables import ParticipantRow, RefusalRow, RoundRow, RoundStatus, UpdateBytesRow, UpdateRow
 from eitr.server.domain.clock import now
-from tests.server.hostile.conftest import Door, Doors, Person, at_once, digest_of, listen, problem, request, sound
+from tests.server.hostile.conftest import (
+    Person,
+    RunningServer,
+    ServerStarter,
+    at_once,
+    digest_of,
+    listen,
+    problem,
+    request,
+    sound,
+)
 
-ENDED = [State.CLOSING, State.AGGREGATING, State.PUBLISHED, State.QUARANTINED, State.ABANDONED]
+ENDED = [
+    RoundStatus.CLOSING,
+    RoundStatus.AGGREGATING,
+    RoundStatus.PUBLISHED,
+    RoundStatus.QUARANTINED,
+    RoundStatus.ABANDONED,
+]
 
 
-def nothing_of(door: Door, person: Person) -> bool:
+def nothing_of(server: RunningServer, person: Person) -> bool:
     """Say whether no trace of an update is there."""
-    return door.count(Update, participant=person.id) == door.count(Refusal, participant=person.id) == 0
+    return server.count(UpdateRow, participant=person.id) == server.count(RefusalRow, participant=person.id) == 0
 
 
-def test_there_is_no_round_to_send_to_when_none_is_open(door: Door) -> None:
-    round = door.open_round()
-    door.end_round(round, State.ABANDONED)
-    answer = door.http.get("/api/v1/rounds/current")
+def test_there_is_no_round_to_send_to_when_none_is_open(server: RunningServer) -> None:
+    round = server.open_round()
+    server.end_round(round, RoundStatus.ABANDONED)
+    answer = server.http.get("/api/v1/rounds/current")
     assert problem(answer) == "no-round"
     assert int(answer.headers["Retry-After"]) > 0
 
 
-def test_a_round_that_does_not_exist_is_unknown(door: Door, person: Person) -> None:
-    assert problem(door.put(person, door.open_round() + 1000, sound())) == "unknown-round"
-    assert nothing_of(door, person)
+def test_a_round_that_does_not_exist_is_unknown(server: RunningServer, person: Person) -> None:
+    assert problem(server.put(person, server.open_round() + 1000, sound())) == "unknown-round"
+    assert nothing_of(server, person)
 
 
-@pytest.mark.parametrize("state", ENDED)
-def test_a_round_that_is_no_longer_open_takes_nothing(door: Door, person: Person, state: State) -> None:
-    round = door.open_round()
-    door.end_round(round, state)
+@pytest.mark.parametrize("status", ENDED)
+def test_a_round_that_is_no_longer_open_takes_nothing(
+    server: RunningServer, person: Person, status: RoundStatus
+) -> None:
+    round = server.open_round()
+    server.end_round(round, status)
     time.sleep(0.25)  # what was known of a round may be remembered for a moment
     for data in (sound(), b"rubbish"):
-        assert problem(door.put(person, round, data)) == "round-closed"
-    assert nothing_of(door, person)
+        assert problem(server.put(person, round, data)) == "round-closed"
+    assert nothing_of(server, person)
 
 
-def test_an_update_after_the_deadline_is_late_although_the_round_was_not_closed_yet(door: Door, person: Person) -> None:
-    round = door.open_round(deadline=now() - timedelta(seconds=1))
-    assert problem(door.put(person, round, sound())) == "round-closed"
-    assert problem(door.http.get("/api/v1/rounds/current")) == "no-round"
-    assert nothing_of(door, person)
+def test_an_update_after_the_deadline_is_late_although_the_round_was_not_closed_yet(
+    server: RunningServer, person: Person
+) -> None:
+    round = server.open_round(deadline=now() - timedelta(seconds=1))
+    assert problem(server.put(person, round, sound())) == "round-closed"
+    assert problem(server.http.get("/api/v1/rounds/current")) == "no-round"
+    assert nothing_of(server, person)
 
 
-def test_an_update_to_the_last_round_is_stale(door: Door, person: Person) -> None:
-    last = door.open_round()
-    current = door.open_round()
+def test_an_update_to_the_last_round_is_stale(server: RunningServer, person: Person) -> None:
+    last = server.open_round()
+    current = server.open_round()
     time.sleep(0.25)
-    assert problem(door.put(person, last, sound())) == "round-closed"
-    assert door.put(person, current, sound()).status_code == 202
-    assert [one.round for one in door.rows(Update, participant=person.id)] == [current]
+    assert problem(server.put(person, last, sound())) == "round-closed"
+    assert server.put(person, current, sound()).status_code == 202
+    assert [one.round for one in server.rows(UpdateRow, participant=person.id)] == [current]
 
 
-def test_a_round_that_is_full_takes_no_more(door: Door) -> None:
-    round = door.open_round(minimum=1, quorum=1, maximum=2)
-    people = [door.enrol() for _ in range(3)]
-    statuses = [door.put(person, round, sound()).status_code for person in people]
+def test_a_round_that_is_full_takes_no_more(server: RunningServer) -> None:
+    round = server.open_round(minimum=1, quorum=1, maximum=2)
+    people = [server.enrol() for _ in range(3)]
+    statuses = [server.put(person, round, sound()).status_code for person in people]
     assert statuses == [202, 202, 409]
-    assert nothing_of(door, people[2])
+    assert nothing_of(server, people[2])
 
 
-def test_many_at_once_do_not_overfill_a_round(any_door: Door) -> None:
-    round = any_door.open_round(minimum=1, quorum=1, maximum=3)
-    people = [any_door.enrol() for _ in range(8)]
-    answers = at_once([partial(any_door.put, person, round, sound()) for person in people])
+def test_many_at_once_do_not_overfill_a_round(any_server: RunningServer) -> None:
+    round = any_server.open_round(minimum=1, quorum=1, maximum=3)
+    people = [any_server.enrol() for _ in range(8)]
+    answers = at_once([partial(any_server.put, person, round, sound()) for person in people])
     assert sorted(answer.status_code for answer in answers) == [202] * 3 + [409] * 5
     assert {problem(answer) for answer in answers if answer.status_code == 409} == {"round-closed"}
-    assert any_door.count(Update, round=round) == any_door.rows(Round, id=round)[0].received == 3
+    assert any_server.count(UpdateRow, round=round) == any_server.rows(RoundRow, id=round)[0].received == 3
 
 
-def _begun(door: Door, person: Person, round: int, data: bytes) -> socket.socket:
-    connection = door.connect()
+def _begun(server: RunningServer, person: Person, round: int, data: bytes) -> socket.socket:
+    connection = server.connect()
     head = request(
         "PUT",
         f"/api/v1/rounds/{round}/update",
@@ -92,134 +112,139 @@ def _begun(door: Door, person: Person, round: int, data: bytes) -> socket.socket
     return connection
 
 
-@pytest.mark.parametrize("state", [State.CLOSING, State.PUBLISHED])
-def test_a_round_that_closes_while_an_update_arrives_does_not_get_it(any_door: Door, state: State) -> None:
-    round, person, data = any_door.open_round(), any_door.enrol(), sound()
-    with _begun(any_door, person, round, data) as connection:
-        any_door.end_round(round, state)
+@pytest.mark.parametrize("status", [RoundStatus.CLOSING, RoundStatus.PUBLISHED])
+def test_a_round_that_closes_while_an_update_arrives_does_not_get_it(
+    any_server: RunningServer, status: RoundStatus
+) -> None:
+    round, person, data = any_server.open_round(), any_server.enrol(), sound()
+    with _begun(any_server, person, round, data) as connection:
+        any_server.end_round(round, status)
         connection.sendall(data[1000:])
         heard = listen(connection)
     assert [problem(one) for one in heard.answers] == ["round-closed"]
-    assert nothing_of(any_door, person)
-    assert any_door.rows(Round, id=round)[0].received == 0
+    assert nothing_of(any_server, person)
+    assert any_server.rows(RoundRow, id=round)[0].received == 0
 
 
-def test_whoever_leaves_while_their_update_arrives_leaves_nothing_behind(any_door: Door) -> None:
-    round, person, data = any_door.open_round(), any_door.enrol(), sound()
-    with _begun(any_door, person, round, data) as connection:
-        assert any_door.http.delete("/api/v1/me", headers=person.headers).status_code == 204
+def test_whoever_leaves_while_their_update_arrives_leaves_nothing_behind(any_server: RunningServer) -> None:
+    round, person, data = any_server.open_round(), any_server.enrol(), sound()
+    with _begun(any_server, person, round, data) as connection:
+        assert any_server.http.delete("/api/v1/me", headers=person.headers).status_code == 204
         connection.sendall(data[1000:])
         heard = listen(connection)
     assert [problem(one) for one in heard.answers] == ["not-enrolled"]
-    assert nothing_of(any_door, person)
-    assert any_door.rows(Round, id=round)[0].received == 0
+    assert nothing_of(any_server, person)
+    assert any_server.rows(RoundRow, id=round)[0].received == 0
 
 
-def test_the_same_update_again_is_answered_alike_and_counts_once(any_door: Door) -> None:
-    round, person = any_door.open_round(), any_door.enrol()
-    first, second = (any_door.put(person, round, sound()) for _ in range(2))
+def test_the_same_update_again_is_answered_alike_and_counts_once(any_server: RunningServer) -> None:
+    round, person = any_server.open_round(), any_server.enrol()
+    first, second = (any_server.put(person, round, sound()) for _ in range(2))
     assert (first.status_code, first.content) == (second.status_code, second.content)
     assert first.status_code == 202
-    assert any_door.count(Update, round=round) == any_door.rows(Round, id=round)[0].received == 1
+    assert any_server.count(UpdateRow, round=round) == any_server.rows(RoundRow, id=round)[0].received == 1
 
 
-def test_the_same_update_again_is_answered_alike_even_after_the_round_ended(any_door: Door) -> None:
-    round, person = any_door.open_round(), any_door.enrol()
-    assert any_door.put(person, round, sound()).status_code == 202
-    any_door.end_round(round, State.PUBLISHED)
+def test_the_same_update_again_is_answered_alike_even_after_the_round_ended(any_server: RunningServer) -> None:
+    round, person = any_server.open_round(), any_server.enrol()
+    assert any_server.put(person, round, sound()).status_code == 202
+    any_server.end_round(round, RoundStatus.PUBLISHED)
     time.sleep(0.25)
-    assert any_door.put(person, round, sound()).status_code == 202
-    assert problem(any_door.put(person, round, sound(1))) == "round-closed"
-    assert any_door.count(Update, round=round) == 1
+    assert any_server.put(person, round, sound()).status_code == 202
+    assert problem(any_server.put(person, round, sound(1))) == "round-closed"
+    assert any_server.count(UpdateRow, round=round) == 1
 
 
-def test_the_same_update_many_times_at_once_counts_once(any_door: Door) -> None:
-    round, person = any_door.open_round(), any_door.enrol()
-    answers = at_once([partial(any_door.put, person, round, sound())] * 16)
+def test_the_same_update_many_times_at_once_counts_once(any_server: RunningServer) -> None:
+    round, person = any_server.open_round(), any_server.enrol()
+    answers = at_once([partial(any_server.put, person, round, sound())] * 16)
     assert [answer.status_code for answer in answers] == [202] * 16
     assert len({answer.content for answer in answers}) == 1
-    [kept] = any_door.rows(Update, round=round)
-    assert any_door.count(Octets, update=kept.id) == any_door.rows(Round, id=round)[0].received == 1
+    [kept] = any_server.rows(UpdateRow, round=round)
+    assert any_server.count(UpdateBytesRow, update=kept.id) == any_server.rows(RoundRow, id=round)[0].received == 1
 
 
-def test_of_different_updates_at_once_one_is_received(any_door: Door) -> None:
-    round, person = any_door.open_round(), any_door.enrol()
-    answers = at_once([partial(any_door.put, person, round, sound(number)) for number in range(8)])
+def test_of_different_updates_at_once_one_is_received(any_server: RunningServer) -> None:
+    round, person = any_server.open_round(), any_server.enrol()
+    answers = at_once([partial(any_server.put, person, round, sound(number)) for number in range(8)])
     received = [answer for answer in answers if answer.status_code == 202]
     assert len(received) == 1
     assert {problem(answer) for answer in answers if answer.status_code != 202} == {"already-sent"}
-    [kept] = any_door.rows(Update, round=round)
+    [kept] = any_server.rows(UpdateRow, round=round)
     assert kept.sha256.hex() == received[0].json()["sha256"]
 
 
-def test_another_update_in_the_same_round_is_refused_and_the_first_kept(door: Door, person: Person) -> None:
-    round = door.open_round()
-    assert door.put(person, round, sound(1)).status_code == 202
-    assert problem(door.put(person, round, sound(2))) == "already-sent"
+def test_another_update_in_the_same_round_is_refused_and_the_first_kept(server: RunningServer, person: Person) -> None:
+    round = server.open_round()
+    assert server.put(person, round, sound(1)).status_code == 202
+    assert problem(server.put(person, round, sound(2))) == "already-sent"
     # Half the octets of the same step are another update, too.
-    assert problem(door.put(person, round, sound(1)[: len(sound()) // 2], DIFFERENCE)) in ("already-sent", "not-finite")
-    [kept] = door.rows(Update, participant=person.id)
-    assert digest_of(door.rows(Octets, update=kept.id)[0].data) == digest_of(sound(1))
+    assert problem(server.put(person, round, sound(1)[: len(sound()) // 2], DIFFERENCE)) in (
+        "already-sent",
+        "not-finite",
+    )
+    [kept] = server.rows(UpdateRow, participant=person.id)
+    assert digest_of(server.rows(UpdateBytesRow, update=kept.id)[0].data) == digest_of(sound(1))
 
 
-def test_a_participant_may_send_to_each_of_two_rounds(door: Door, person: Person) -> None:
+def test_a_participant_may_send_to_each_of_two_rounds(server: RunningServer, person: Person) -> None:
     rounds = []
     for _ in range(2):
-        rounds.append(door.open_round())
-        assert door.put(person, rounds[-1], sound()).status_code == 202
-    assert [one.round for one in door.rows(Update, participant=person.id)] == rounds
+        rounds.append(server.open_round())
+        assert server.put(person, rounds[-1], sound()).status_code == 202
+    assert [one.round for one in server.rows(UpdateRow, participant=person.id)] == rounds
 
 
-def test_rubbish_many_times_at_once_is_noted_once(any_door: Door) -> None:
-    round, person = any_door.open_round(), any_door.enrol()
+def test_rubbish_many_times_at_once_is_noted_once(any_server: RunningServer) -> None:
+    round, person = any_server.open_round(), any_server.enrol()
     for _ in range(3):
-        answers = at_once([partial(any_door.put, person, round, b"rubbish")] * 12)
+        answers = at_once([partial(any_server.put, person, round, b"rubbish")] * 12)
         assert [problem(answer) for answer in answers] == ["wrong-length"] * 12
-        assert any_door.count(Refusal, round=round, participant=person.id) == 1
-        round = any_door.open_round()
+        assert any_server.count(RefusalRow, round=round, participant=person.id) == 1
+        round = any_server.open_round()
 
 
-def test_many_may_enrol_at_once_the_very_first_time(any_door: Door) -> None:
+def test_many_may_enrol_at_once_the_very_first_time(any_server: RunningServer) -> None:
     """Where nobody from this address has been counted before."""
-    before = any_door.count(Participant)
+    before = any_server.count(ParticipantRow)
     for number in range(4):
         headers = {"X-Forwarded-For": f"198.51.100.{number}"}
-        wish = partial(any_door.http.post, "/api/v1/participants", json={}, headers=headers)
+        wish = partial(any_server.http.post, "/api/v1/participants", json={}, headers=headers)
         answers = at_once([wish] * 10)
         assert [answer.status_code for answer in answers] == [201] * 10
-    assert any_door.count(Participant) == before + 40
+    assert any_server.count(ParticipantRow) == before + 40
 
 
-def test_one_invitation_used_many_times_at_once_is_one_participant(any_door: Door) -> None:
-    code = any_door.invite()
-    wish = partial(any_door.http.post, "/api/v1/participants", json={"invitation": code})
+def test_one_invitation_used_many_times_at_once_is_one_participant(any_server: RunningServer) -> None:
+    code = any_server.invite()
+    wish = partial(any_server.http.post, "/api/v1/participants", json={"invitation": code})
     answers: list[httpx.Response] = at_once([wish] * 8)
     assert {answer.status_code for answer in answers} <= {201, 503}
     people = {answer.json()["id"] for answer in answers if answer.status_code == 201}
     assert len(people) == 1
-    assert any_door.count(Participant, id=people.pop()) == 1
+    assert any_server.count(ParticipantRow, id=people.pop()) == 1
 
 
-def test_leaving_while_asking_is_no_failure(any_door: Door) -> None:
+def test_leaving_while_asking_is_no_failure(any_server: RunningServer) -> None:
     """Whatever comes first, the other is answered in order."""
     for _ in range(5):
-        person = any_door.enrol()
-        ask = partial(any_door.http.get, "/api/v1/me/export", headers=person.headers)
-        leave = partial(any_door.http.delete, "/api/v1/me", headers=person.headers)
+        person = any_server.enrol()
+        ask = partial(any_server.http.get, "/api/v1/me/export", headers=person.headers)
+        leave = partial(any_server.http.delete, "/api/v1/me", headers=person.headers)
         answers = at_once([ask, leave] * 4)
         assert {answer.status_code for answer in answers} <= {200, 204, 401}
-        assert any_door.count(Participant, id=person.id) == 0
+        assert any_server.count(ParticipantRow, id=person.id) == 0
 
 
-def test_whoever_left_at_one_server_is_a_stranger_at_its_twin(doors: Doors, door: Door) -> None:
+def test_whoever_left_at_one_server_is_a_stranger_at_its_twin(starter: ServerStarter, server: RunningServer) -> None:
     """Two processes on one database: what one of them remembers of a moment ago is no failure."""
-    (doors.folder / "twin").symlink_to(doors.folder / "common")
-    with doors.open("twin") as twin:
-        person, round = door.enrol(), door.open_round()
-        assert door.http.get("/api/v1/me/export", headers=person.headers).status_code == 200
+    (starter.folder / "twin").symlink_to(starter.folder / "common")
+    with starter.open("twin") as twin:
+        person, round = server.enrol(), server.open_round()
+        assert server.http.get("/api/v1/me/export", headers=person.headers).status_code == 200
         assert twin.http.delete("/api/v1/me", headers=person.headers).status_code == 204
-        assert problem(door.http.get("/api/v1/me/export", headers=person.headers)) == "not-enrolled"
-        assert problem(door.put(person, round, sound())) == "not-enrolled"
-        assert door.put(person, round, b"rubbish").status_code in (401, 422)
-        assert door.http.delete("/api/v1/me", headers=person.headers).status_code in (204, 401)
-        assert nothing_of(door, person)
+        assert problem(server.http.get("/api/v1/me/export", headers=person.headers)) == "not-enrolled"
+        assert problem(server.put(person, round, sound())) == "not-enrolled"
+        assert server.put(person, round, b"rubbish").status_code in (401, 422)
+        assert server.http.delete("/api/v1/me", headers=person.headers).status_code in (204, 401)
+        assert nothing_of(server, person)

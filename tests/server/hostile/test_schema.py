@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from eitr.model.update_encoding import WIDTHS
-from tests.server.hostile.conftest import Door, is_guarded
+from tests.server.hostile.conftest import RunningServer, is_guarded
 
 ALWAYS = [
     not_a_server_error,
@@ -61,17 +61,17 @@ OPERATIONS = [
 
 
 @pytest.fixture(scope="module")
-def api(door: Door) -> Any:
+def api(server: RunningServer) -> Any:
     """The API as its document describes it; a round is open."""
-    door.open_round()
-    return schemathesis.openapi.from_url(f"{door.running.address}/api/v1/openapi.json")
+    server.open_round()
+    return schemathesis.openapi.from_url(f"{server.running.address}/api/v1/openapi.json")
 
 
 def test_every_operation_is_known_here(api: Any) -> None:
     assert {found.ok().label for found in api.get_all_operations()} == set(OPERATIONS)
 
 
-def try_out(api: Any, door: Door, operation: str, how: settings, *, known: bool) -> None:
+def try_out(api: Any, server: RunningServer, operation: str, how: settings, *, known: bool) -> None:
     """Send requests of all kinds, well made and ill made, as somebody new or as nobody: answers are as promised."""
     method, path = operation.split()
     for mode in GenerationMode:
@@ -80,7 +80,7 @@ def try_out(api: Any, door: Door, operation: str, how: settings, *, known: bool)
         @given(case=api[path][method].as_strategy(generation_mode=mode))
         def check(case: Any) -> None:
             checks = ALWAYS if known else [*ALWAYS, ignored_auth]
-            answer = case.call_and_validate(headers=door.enrol().headers if known else {}, checks=checks)
+            answer = case.call_and_validate(headers=server.enrol().headers if known else {}, checks=checks)
             assert is_guarded({name: values[0] for name, values in answer.headers.items()})
 
         with contextlib.suppress(Unsatisfiable):  # nothing can be made ill of a request without parts
@@ -88,16 +88,18 @@ def try_out(api: Any, door: Door, operation: str, how: settings, *, known: bool)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_participant_gets_what_is_promised(api: Any, door: Door, operation: str) -> None:
-    try_out(api, door, operation, FEW, known=True)
+def test_a_participant_gets_what_is_promised(api: Any, server: RunningServer, operation: str) -> None:
+    try_out(api, server, operation, FEW, known=True)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_stranger_gets_what_is_promised(api: Any, door: Door, operation: str) -> None:
-    try_out(api, door, operation, FEW, known=False)
+def test_a_stranger_gets_what_is_promised(api: Any, server: RunningServer, operation: str) -> None:
+    try_out(api, server, operation, FEW, known=False)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_participant_gets_what_is_promised_however_often_they_ask(api: Any, door: Door, operation: str) -> None:
-    try_out(api, door, operation, MANY, known=True)
+def test_a_participant_gets_what_is_promised_however_often_they_ask(
+    api: Any, server: RunningServer, operation: str
+) -> None:
+    try_out(api, server, operation, MANY, known=True)

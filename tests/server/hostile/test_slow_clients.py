@@ -11,16 +11,25 @@ import pytest
 import uvicorn
 
 from eitr.model.update_encoding import PARAMETERS
-from eitr.server.db.tables import Octets, Refusal, Update
+from eitr.server.db.tables import RefusalRow, UpdateBytesRow, UpdateRow
 from eitr.server.web import http_protocol
-from tests.server.hostile.conftest import UPLOAD_SECONDS, Door, Person, digest_of, listen, problem, request, sound
+from tests.server.hostile.conftest import (
+    UPLOAD_SECONDS,
+    Person,
+    RunningServer,
+    digest_of,
+    listen,
+    problem,
+    request,
+    sound,
+)
 
 
 def _begun(
-    door: Door, person: Person, round: int, data: bytes, missing: int = 1, *, close: bool = True
+    server: RunningServer, person: Person, round: int, data: bytes, missing: int = 1, *, close: bool = True
 ) -> socket.socket:
     """Send all of an update but its end; the connection is to be closed after it."""
-    connection = door.connect()
+    connection = server.connect()
     head = request(
         "PUT",
         f"/api/v1/rounds/{round}/update",
@@ -35,19 +44,19 @@ def _begun(
     return connection
 
 
-def test_a_body_that_does_not_end_is_given_up_and_is_no_evidence(door: Door, person: Person) -> None:
-    round = door.open_round()
-    with _begun(door, person, round, sound()) as connection:
+def test_a_body_that_does_not_end_is_given_up_and_is_no_evidence(server: RunningServer, person: Person) -> None:
+    round = server.open_round()
+    with _begun(server, person, round, sound()) as connection:
         heard = listen(connection)
     assert [problem(one) for one in heard.answers] == ["slow"]
     assert heard.closed
-    assert door.count(Refusal, participant=person.id) == door.count(Update, participant=person.id) == 0
-    assert door.put(person, round, sound()).status_code == 202
+    assert server.count(RefusalRow, participant=person.id) == server.count(UpdateRow, participant=person.id) == 0
+    assert server.put(person, round, sound()).status_code == 202
 
 
-def test_one_octet_now_and_then_does_not_buy_more_time(door: Door, person: Person) -> None:
+def test_one_octet_now_and_then_does_not_buy_more_time(server: RunningServer, person: Person) -> None:
     start, answer = time.monotonic(), b""
-    with _begun(door, person, door.open_round(), sound(), missing=1000) as connection:
+    with _begun(server, person, server.open_round(), sound(), missing=1000) as connection:
         connection.settimeout(0.1)
         while not answer and time.monotonic() < start + 10 * UPLOAD_SECONDS:
             connection.sendall(b"a")
@@ -56,44 +65,46 @@ def test_one_octet_now_and_then_does_not_buy_more_time(door: Door, person: Perso
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
-def test_what_comes_after_the_answer_is_dropped_and_the_next_request_answered(door: Door, person: Person) -> None:
+def test_what_comes_after_the_answer_is_dropped_and_the_next_request_answered(
+    server: RunningServer, person: Person
+) -> None:
     data = sound()
-    with _begun(door, person, door.open_round(), data, missing=300_000, close=False) as connection:
+    with _begun(server, person, server.open_round(), data, missing=300_000, close=False) as connection:
         connection.settimeout(10 * UPLOAD_SECONDS)
         assert connection.recv(12) == b"HTTP/1.1 408"
         connection.sendall(data[-300_000:] + request("GET", "/healthz"))
         heard = listen(connection)
     assert heard.data.endswith(b"ok\n")
-    assert door.count(Update, participant=person.id) == 0
+    assert server.count(UpdateRow, participant=person.id) == 0
 
 
-def test_an_update_in_little_pieces_arrives(door: Door, person: Person) -> None:
+def test_an_update_in_little_pieces_arrives(server: RunningServer, person: Person) -> None:
     data = sound()
-    with _begun(door, person, door.open_round(), data, missing=400_000) as connection:
+    with _begun(server, person, server.open_round(), data, missing=400_000) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for place in range(len(data) - 400_000, len(data), 100):
             connection.sendall(data[place : place + 100])
         heard = listen(connection)
     assert heard.statuses == [202]
-    assert door.rows(Octets, update=door.rows(Update, participant=person.id)[0].id)[0].data == data
+    assert server.rows(UpdateBytesRow, update=server.rows(UpdateRow, participant=person.id)[0].id)[0].data == data
 
 
-def test_others_are_served_while_many_are_slow(door: Door) -> None:
-    round = door.open_round()
-    slow, quick = door.enrol(), door.enrol()
+def test_others_are_served_while_many_are_slow(server: RunningServer) -> None:
+    round = server.open_round()
+    slow, quick = server.enrol(), server.enrol()
     with ExitStack() as open:
-        waiting = [open.enter_context(_begun(door, slow, round, sound(number))) for number in range(20)]
-        idle = [open.enter_context(door.connect()) for _ in range(50)]
+        waiting = [open.enter_context(_begun(server, slow, round, sound(number))) for number in range(20)]
+        idle = [open.enter_context(server.connect()) for _ in range(50)]
         for connection in idle[::2]:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
-        assert door.put(quick, round, sound()).status_code == 202
-        assert door.healthy()
+        assert server.put(quick, round, sound()).status_code == 202
+        assert server.healthy()
         waiting[0].setblocking(False)
         with pytest.raises(BlockingIOError):  # the slow ones are still waited for
             waiting[0].recv(1)
 
 
-def test_one_participant_does_not_take_all_places(strict: Door) -> None:
+def test_one_participant_does_not_take_all_places(strict: RunningServer) -> None:
     """However many updates one participant begins, another one's is received meanwhile."""
     round = strict.open_round()
     greedy, other = (strict.enrol(strict.invite()) for _ in range(2))
@@ -107,16 +118,16 @@ def test_one_participant_does_not_take_all_places(strict: Door) -> None:
 
 
 @pytest.mark.parametrize("framing", ["Content-Length: 100", "Transfer-Encoding: chunked"])
-def test_a_wish_to_enrol_that_does_not_end_is_given_up(door: Door, framing: str) -> None:
-    heard = door.say(request("POST", "/api/v1/participants", "Content-Type: application/json", framing), seconds=12)
+def test_a_wish_to_enrol_that_does_not_end_is_given_up(server: RunningServer, framing: str) -> None:
+    heard = server.say(request("POST", "/api/v1/participants", "Content-Type: application/json", framing), seconds=12)
     assert heard.closed
     assert heard.statuses in ([408], [])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("said", [b"", b"GET", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"])
-def test_a_connection_without_a_request_is_closed_after_ten_seconds(door: Door, said: bytes) -> None:
-    heard = door.say(said, seconds=15)
+def test_a_connection_without_a_request_is_closed_after_ten_seconds(server: RunningServer, said: bytes) -> None:
+    heard = server.say(said, seconds=15)
     assert (heard.closed, heard.data) == (True, b"")
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from eitr.model.update_encoding import DIFFERENCE, PARAMETERS
-from eitr.server.db.tables import Octets, Refusal, Update
-from tests.server.hostile.conftest import Door, Person, base_vector, digest_of, problem, request, sound
+from eitr.server.db.tables import RefusalRow, UpdateBytesRow, UpdateRow
+from tests.server.hostile.conftest import Person, RunningServer, base_vector, digest_of, problem, request, sound
 
 SIZE = base_vector().size
 
@@ -32,50 +32,52 @@ def in_chunks(data: bytes, size: int = 100_000) -> Iterator[bytes]:
 
 
 @pytest.fixture(scope="module")
-def round(door: Door) -> int:
+def round(server: RunningServer) -> int:
     """An open round."""
-    return door.open_round()
+    return server.open_round()
 
 
-def assert_refused_once(door: Door, round: int, person: Person, reason: str) -> None:
+def assert_refused_once(server: RunningServer, round: int, person: Person, reason: str) -> None:
     """There is one note of it, no update, and a sound update is still received."""
-    noted = door.rows(Refusal, round=round, participant=person.id)
+    noted = server.rows(RefusalRow, round=round, participant=person.id)
     assert [one.reason for one in noted] == [reason]
-    assert door.count(Update, participant=person.id) == 0
-    assert door.put(person, round, sound()).status_code == 202
-    assert door.count(Update, round=round, participant=person.id) == 1
-    assert door.count(Refusal, participant=person.id) == 1
+    assert server.count(UpdateRow, participant=person.id) == 0
+    assert server.put(person, round, sound()).status_code == 202
+    assert server.count(UpdateRow, round=round, participant=person.id) == 1
+    assert server.count(RefusalRow, participant=person.id) == 1
 
 
 @pytest.mark.parametrize("where", [0, SIZE // 2, SIZE - 1])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_one_number_that_is_none_is_enough_to_refuse_all(
-    door: Door, round: int, person: Person, value: float, where: int
+    server: RunningServer, round: int, person: Person, value: float, where: int
 ) -> None:
-    assert problem(door.put(person, round, spoiled(value, where))) == "not-finite"
-    assert_refused_once(door, round, person, "not-finite")
+    assert problem(server.put(person, round, spoiled(value, where))) == "not-finite"
+    assert_refused_once(server, round, person, "not-finite")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e5])
-def test_a_difference_must_be_finite_in_half_precision(door: Door, round: int, person: Person, value: float) -> None:
+def test_a_difference_must_be_finite_in_half_precision(
+    server: RunningServer, round: int, person: Person, value: float
+) -> None:
     with np.errstate(over="ignore"):
         data = spoiled(value, SIZE - 1, DIFFERENCE)
-    assert problem(door.put(person, round, data, DIFFERENCE)) == "not-finite"
-    assert_refused_once(door, round, person, "not-finite")
+    assert problem(server.put(person, round, data, DIFFERENCE)) == "not-finite"
+    assert_refused_once(server, round, person, "not-finite")
 
 
-def test_every_pattern_of_a_nan_is_one(door: Door, round: int, person: Person) -> None:
+def test_every_pattern_of_a_nan_is_one(server: RunningServer, round: int, person: Person) -> None:
     for bits in (0x7F800001, 0x7FC00000, 0xFFFFFFFF, 0xFF800001):
         values = base_vector().astype("<f4")
         values.view("<u4")[7] = bits
-        assert problem(door.put(person, round, values.tobytes())) == "not-finite"
-    assert_refused_once(door, round, person, "not-finite")
+        assert problem(server.put(person, round, values.tobytes())) == "not-finite"
+    assert_refused_once(server, round, person, "not-finite")
 
 
 @pytest.mark.parametrize("value", [1.0001e6, -1.0001e6, 3e38, -3e38])
-def test_a_number_beyond_a_million_is_refused(door: Door, round: int, person: Person, value: float) -> None:
-    assert problem(door.put(person, round, spoiled(value, 3))) == "too-great"
-    assert_refused_once(door, round, person, "too-great")
+def test_a_number_beyond_a_million_is_refused(server: RunningServer, round: int, person: Person, value: float) -> None:
+    assert problem(server.put(person, round, spoiled(value, 3))) == "too-great"
+    assert_refused_once(server, round, person, "too-great")
 
 
 @pytest.mark.parametrize(
@@ -83,92 +85,96 @@ def test_a_number_beyond_a_million_is_refused(door: Door, round: int, person: Pe
     [(1e6, PARAMETERS), (-1e6, PARAMETERS), (1e-45, PARAMETERS), (-0.0, PARAMETERS), (65504, DIFFERENCE)],
 )
 def test_the_greatest_and_the_smallest_numbers_are_received(
-    door: Door, round: int, person: Person, value: float, encoding: str
+    server: RunningServer, round: int, person: Person, value: float, encoding: str
 ) -> None:
     data = spoiled(value, 3, encoding)
-    answer = door.put(person, round, data, encoding)
+    answer = server.put(person, round, data, encoding)
     assert (answer.status_code, answer.json()["round"]) == (202, round)
-    [kept] = door.rows(Update, round=round, participant=person.id)
+    [kept] = server.rows(UpdateRow, round=round, participant=person.id)
     assert (kept.size, kept.encoding) == (len(data), encoding)
-    assert door.rows(Octets, update=kept.id)[0].data == data
-    assert door.count(Refusal, participant=person.id) == 0
+    assert server.rows(UpdateBytesRow, update=kept.id)[0].data == data
+    assert server.count(RefusalRow, participant=person.id) == 0
 
 
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("length", [0, 1, 4 * SIZE - 4, 4 * SIZE - 1, 4 * SIZE + 1, 4 * SIZE + 4, 8 * SIZE, 2 * SIZE])
 def test_an_update_of_another_length_is_refused(
-    door: Door, round: int, person: Person, length: int, chunked: bool
+    server: RunningServer, round: int, person: Person, length: int, chunked: bool
 ) -> None:
     data = (sound() * 2)[:length]
     sent = in_chunks(data) if chunked else data
-    assert problem(door.put(person, round, sent, digest=digest_of(data))) == "wrong-length"
-    assert_refused_once(door, round, person, "wrong-length")
+    assert problem(server.put(person, round, sent, digest=digest_of(data))) == "wrong-length"
+    assert_refused_once(server, round, person, "wrong-length")
 
 
-def test_an_update_in_chunks_is_received(door: Door, round: int, person: Person) -> None:
+def test_an_update_in_chunks_is_received(server: RunningServer, round: int, person: Person) -> None:
     data = sound()
-    assert door.put(person, round, in_chunks(data, 1009), digest=digest_of(data)).status_code == 202
-    assert door.count(Update, round=round, participant=person.id) == 1
+    assert server.put(person, round, in_chunks(data, 1009), digest=digest_of(data)).status_code == 202
+    assert server.count(UpdateRow, round=round, participant=person.id) == 1
 
 
-def test_chunks_without_end_are_refused_as_soon_as_there_are_too_many(door: Door, round: int, person: Person) -> None:
+def test_chunks_without_end_are_refused_as_soon_as_there_are_too_many(
+    server: RunningServer, round: int, person: Person
+) -> None:
     head = _head(person, round, sound(), "Transfer-Encoding: chunked")
-    before = door.megabytes
-    with door.connect() as connection:
+    before = server.megabytes
+    with server.connect() as connection:
         connection.sendall(head)
         chunk = b"f4240\r\n" + bytes(1_000_000) + b"\r\n"
         with contextlib.suppress(ConnectionError, TimeoutError):
             for _ in range(100):
                 connection.sendall(chunk)
-    assert [one.reason for one in door.rows(Refusal, participant=person.id)] == ["wrong-length"]
-    assert door.megabytes - before < 60
-    assert door.healthy()
+    assert [one.reason for one in server.rows(RefusalRow, participant=person.id)] == ["wrong-length"]
+    assert server.megabytes - before < 60
+    assert server.healthy()
 
 
 def test_an_announced_length_that_is_wrong_is_refused_before_the_octets_come(
-    door: Door, round: int, person: Person
+    server: RunningServer, round: int, person: Person
 ) -> None:
-    heard = door.say(_head(person, round, sound(), f"Content-Length: {1 << 40}"))
+    heard = server.say(_head(person, round, sound(), f"Content-Length: {1 << 40}"))
     assert [one.slug for one in heard.answers] == ["wrong-length"]
-    assert_refused_once(door, round, person, "wrong-length")
+    assert_refused_once(server, round, person, "wrong-length")
 
 
 def test_less_than_announced_is_no_evidence_for_the_connection_may_have_failed(
-    door: Door, round: int, person: Person
+    server: RunningServer, round: int, person: Person
 ) -> None:
     data = sound()
-    door.say(_head(person, round, data, f"Content-Length: {len(data)}"), data[:-1], close=True)
-    assert door.count(Update, participant=person.id) == door.count(Refusal, participant=person.id) == 0
-    assert door.put(person, round, data).status_code == 202
+    server.say(_head(person, round, data, f"Content-Length: {len(data)}"), data[:-1], close=True)
+    assert server.count(UpdateRow, participant=person.id) == server.count(RefusalRow, participant=person.id) == 0
+    assert server.put(person, round, data).status_code == 202
 
 
-def test_more_than_announced_is_not_part_of_the_update(door: Door, round: int, person: Person) -> None:
+def test_more_than_announced_is_not_part_of_the_update(server: RunningServer, round: int, person: Person) -> None:
     data = sound()
-    heard = door.say(_head(person, round, data, f"Content-Length: {len(data)}"), data + b"GARBAGE\r\n\r\n")
+    heard = server.say(_head(person, round, data, f"Content-Length: {len(data)}"), data + b"GARBAGE\r\n\r\n")
     assert heard.statuses[0] == 202
-    assert door.rows(Update, participant=person.id)[0].size == len(data)
+    assert server.rows(UpdateRow, participant=person.id)[0].size == len(data)
 
 
-def test_an_unfinished_chunk_is_no_update(door: Door, round: int, person: Person) -> None:
+def test_an_unfinished_chunk_is_no_update(server: RunningServer, round: int, person: Person) -> None:
     data = sound()
     head = _head(person, round, data, "Transfer-Encoding: chunked")
-    door.say(head, f"{len(data):x}\r\n".encode() + data, close=True)
-    assert door.count(Update, participant=person.id) == 0
+    server.say(head, f"{len(data):x}\r\n".encode() + data, close=True)
+    assert server.count(UpdateRow, participant=person.id) == 0
 
 
 @pytest.mark.parametrize("size", [b"-1", b"zz", b"ffffffffffffffffff", b"0x10", b" 10", b""])
-def test_a_chunk_of_impossible_size_ends_the_connection(door: Door, round: int, person: Person, size: bytes) -> None:
+def test_a_chunk_of_impossible_size_ends_the_connection(
+    server: RunningServer, round: int, person: Person, size: bytes
+) -> None:
     head = _head(person, round, sound(), "Transfer-Encoding: chunked")
-    heard = door.say(head, size + b"\r\n" + bytes(100))
+    heard = server.say(head, size + b"\r\n" + bytes(100))
     assert heard.closed
     assert 202 not in heard.statuses
-    assert door.count(Update, participant=person.id) == 0
-    assert door.healthy()
+    assert server.count(UpdateRow, participant=person.id) == 0
+    assert server.healthy()
 
 
-def test_octets_that_are_not_those_of_the_digest_are_refused(door: Door, round: int, person: Person) -> None:
-    assert problem(door.put(person, round, sound(), digest=digest_of(sound(1)))) == "wrong-digest"
-    assert_refused_once(door, round, person, "wrong-digest")
+def test_octets_that_are_not_those_of_the_digest_are_refused(server: RunningServer, round: int, person: Person) -> None:
+    assert problem(server.put(person, round, sound(), digest=digest_of(sound(1)))) == "wrong-digest"
+    assert_refused_once(server, round, person, "wrong-digest")
 
 
 def _encoded(octets: bytes) -> str:
@@ -199,28 +205,30 @@ def _encoded(octets: bytes) -> str:
         "\u00ff" * 50,
     ],
 )
-def test_a_garbled_digest_is_malformed_and_no_evidence(door: Door, round: int, person: Person, digest: str) -> None:
-    assert problem(door.put(person, round, sound(), digest=digest.encode("latin-1"))) == "malformed-request"  # type: ignore[arg-type]
-    assert door.count(Refusal, participant=person.id) == door.count(Update, participant=person.id) == 0
+def test_a_garbled_digest_is_malformed_and_no_evidence(
+    server: RunningServer, round: int, person: Person, digest: str
+) -> None:
+    assert problem(server.put(person, round, sound(), digest=digest.encode("latin-1"))) == "malformed-request"  # type: ignore[arg-type]
+    assert server.count(RefusalRow, participant=person.id) == server.count(UpdateRow, participant=person.id) == 0
 
 
 def test_the_digest_of_another_algorithm_is_not_taken_for_one_of_sha_256(
-    door: Door, round: int, person: Person
+    server: RunningServer, round: int, person: Person
 ) -> None:
     """A name that only ends alike is another name."""
     data = sound()
-    assert problem(door.put(person, round, data, digest=f"x{digest_of(data)}")) == "malformed-request"
+    assert problem(server.put(person, round, data, digest=f"x{digest_of(data)}")) == "malformed-request"
 
 
-def test_a_digest_among_others_is_found(door: Door, round: int, person: Person) -> None:
+def test_a_digest_among_others_is_found(server: RunningServer, round: int, person: Person) -> None:
     data = sound()
     several = f"sha-512=:{_encoded(bytes(64))}:, {digest_of(data)}"
-    assert door.put(person, round, data, digest=several).status_code == 202
+    assert server.put(person, round, data, digest=several).status_code == 202
 
 
-def test_an_update_without_a_digest_is_malformed(door: Door, round: int, person: Person) -> None:
-    assert problem(door.put(person, round, iter([sound()]), digest=None)) == "malformed-request"
-    assert door.count(Refusal, participant=person.id) == 0
+def test_an_update_without_a_digest_is_malformed(server: RunningServer, round: int, person: Person) -> None:
+    assert problem(server.put(person, round, iter([sound()]), digest=None)) == "malformed-request"
+    assert server.count(RefusalRow, participant=person.id) == 0
 
 
 @pytest.mark.parametrize(
@@ -240,19 +248,23 @@ def test_an_update_without_a_digest_is_malformed(door: Door, round: int, person:
         "<script>alert(1)</script>",
     ],
 )
-def test_another_media_type_is_not_understood(door: Door, round: int, person: Person, kind: str | None) -> None:
-    answer = door.put(person, round, sound(), kind)
+def test_another_media_type_is_not_understood(
+    server: RunningServer, round: int, person: Person, kind: str | None
+) -> None:
+    answer = server.put(person, round, sound(), kind)
     assert problem(answer) == "unsupported-encoding"
     assert "<" not in answer.text
-    assert door.count(Refusal, participant=person.id) == door.count(Update, participant=person.id) == 0
+    assert server.count(RefusalRow, participant=person.id) == server.count(UpdateRow, participant=person.id) == 0
 
 
 @pytest.mark.parametrize(
     "kind", [f"{PARAMETERS}; charset=utf-8", f"{PARAMETERS};q=1", PARAMETERS.upper(), f"{PARAMETERS} ;x"]
 )
-def test_case_and_parameters_of_the_media_type_do_not_matter(door: Door, round: int, person: Person, kind: str) -> None:
-    assert door.put(person, round, sound(), kind).status_code == 202
-    assert door.rows(Update, participant=person.id)[0].encoding == PARAMETERS
+def test_case_and_parameters_of_the_media_type_do_not_matter(
+    server: RunningServer, round: int, person: Person, kind: str
+) -> None:
+    assert server.put(person, round, sound(), kind).status_code == 202
+    assert server.rows(UpdateRow, participant=person.id)[0].encoding == PARAMETERS
 
 
 @cache
@@ -264,39 +276,43 @@ def _bomb(coding: str) -> bytes:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "x-gzip", "deflate", "br", "zstd", "GZIP", "identity, gzip", ""])
-def test_what_is_compressed_is_refused_and_never_unpacked(door: Door, round: int, person: Person, coding: str) -> None:
-    before, data = door.megabytes, _bomb(coding)
-    assert problem(door.put(person, round, data, Content_Encoding=coding)) == "unsupported-encoding"
-    assert door.megabytes - before < 40
-    assert door.count(Refusal, participant=person.id) == door.count(Update, participant=person.id) == 0
+def test_what_is_compressed_is_refused_and_never_unpacked(
+    server: RunningServer, round: int, person: Person, coding: str
+) -> None:
+    before, data = server.megabytes, _bomb(coding)
+    assert problem(server.put(person, round, data, Content_Encoding=coding)) == "unsupported-encoding"
+    assert server.megabytes - before < 40
+    assert server.count(RefusalRow, participant=person.id) == server.count(UpdateRow, participant=person.id) == 0
 
 
-def test_what_is_compressed_is_refused_before_it_came(door: Door, round: int, person: Person) -> None:
-    heard = door.say(_head(person, round, b"", "Content-Encoding: gzip", f"Content-Length: {4 * SIZE}"))
+def test_what_is_compressed_is_refused_before_it_came(server: RunningServer, round: int, person: Person) -> None:
+    heard = server.say(_head(person, round, b"", "Content-Encoding: gzip", f"Content-Length: {4 * SIZE}"))
     assert [one.slug for one in heard.answers] == ["unsupported-encoding"]
 
 
-def test_a_compressed_wish_to_enrol_is_not_unpacked(door: Door) -> None:
-    before = door.megabytes
+def test_a_compressed_wish_to_enrol_is_not_unpacked(server: RunningServer) -> None:
+    before = server.megabytes
     headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
-    answer = door.http.post("/api/v1/participants", content=_bomb("gzip"), headers=headers)
+    answer = server.http.post("/api/v1/participants", content=_bomb("gzip"), headers=headers)
     assert problem(answer) == "malformed-request"
-    assert door.megabytes - before < 40
+    assert server.megabytes - before < 40
 
 
-def test_ten_kinds_of_rubbish_are_one_refusal_with_the_first_reason(door: Door, round: int, person: Person) -> None:
+def test_ten_kinds_of_rubbish_are_one_refusal_with_the_first_reason(
+    server: RunningServer, round: int, person: Person
+) -> None:
     rubbish = itertools.cycle([sound()[:-4], spoiled(np.nan, 1), spoiled(1e9, 1)])
-    slugs = [problem(door.put(person, round, data)) for data in itertools.islice(rubbish, 10)]
+    slugs = [problem(server.put(person, round, data)) for data in itertools.islice(rubbish, 10)]
     assert slugs[:3] == ["wrong-length", "not-finite", "too-great"]
-    assert_refused_once(door, round, person, "wrong-length")
+    assert_refused_once(server, round, person, "wrong-length")
 
 
-def test_rubbish_in_two_rounds_is_noted_in_both(door: Door, person: Person) -> None:
-    first = door.open_round()
-    assert problem(door.put(person, first, b"")) == "wrong-length"
-    second = door.open_round()
-    assert problem(door.put(person, second, b"")) == "wrong-length"
-    assert {one.round for one in door.rows(Refusal, participant=person.id)} == {first, second}
+def test_rubbish_in_two_rounds_is_noted_in_both(server: RunningServer, person: Person) -> None:
+    first = server.open_round()
+    assert problem(server.put(person, first, b"")) == "wrong-length"
+    second = server.open_round()
+    assert problem(server.put(person, second, b"")) == "wrong-length"
+    assert {one.round for one in server.rows(RefusalRow, participant=person.id)} == {first, second}
 
 
 def _head(person: Person, round: int, data: bytes, *more: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What goes over the wire as JSON."""
+"""The JSON documents of the API."""
 
 from typing import Annotated, Any
 
@@ -8,13 +8,13 @@ from eitr.server.web.problems import KINDS, MEDIA_TYPE
 
 
 class Document(BaseModel):
-    """What all have in common: nothing unexpected is let through."""
+    """What all documents have in common: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Enrolment(Document):
-    """A wish to take part."""
+    """A request to take part."""
 
     invitation: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
         None, description="The code of an invitation, where the server asks for one."
@@ -22,14 +22,14 @@ class Enrolment(Document):
 
 
 class Credentials(Document):
-    """Who a participant is: told once, never again."""
+    """The credentials of a participant, told only once."""
 
     id: str = Field(description="The participant.")
     secret: str = Field(description="To be sent as `Authorization: Bearer ID.SECRET`.")
 
 
 class File(Document):
-    """Where something lies, and how to know it."""
+    """Where a file is, and the hash of its content."""
 
     url: str
     sha256: str
@@ -63,7 +63,7 @@ class Training(Document):
 
 
 class OpenRound(Document):
-    """A call for updates."""
+    """A round that takes updates."""
 
     id: int
     base: int = Field(description="The version of the model that training starts from.")
@@ -72,7 +72,7 @@ class OpenRound(Document):
 
 
 class Receipt(Document):
-    """That an update was received: nothing more is ever said about it."""
+    """The confirmation that an update was received; nothing else is ever said about it."""
 
     round: int
     sha256: str

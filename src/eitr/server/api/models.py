@@ -7,15 +7,15 @@ from starlette.concurrency import run_in_threadpool
 
 from eitr.model.files import to_safetensors
 from eitr.model.tfjs import to_tfjs
-from eitr.server.api.authentication import Asked
 from eitr.server.api.documents import Manifest, problems
-from eitr.server.composition.services import Services
-from eitr.server.domain.models import Current
+from eitr.server.domain.models import PublishedModel
+from eitr.server.domain.services import Services
+from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
 
 FOR_EVER = "public, max-age=31536000, immutable"
 SAME: dict[int | str, dict[str, Any]] = {304: {"description": "As it was."}}
-OCTETS: dict[int | str, dict[str, Any]] = {
+BINARY: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
     **SAME,
     **problems("unknown-version"),
@@ -25,15 +25,15 @@ JSON: dict[int | str, dict[str, Any]] = {
     **SAME,
     **problems("unknown-version"),
 }
-HIGHEST = 2**31
+HIGHEST_VERSION = 2**31
 
 router = APIRouter(tags=["models"])
-Version = Annotated[int, Path(ge=1, lt=HIGHEST)]
+Version = Annotated[int, Path(ge=1, lt=HIGHEST_VERSION)]
 Seen = Annotated[str | None, Header(alias="If-None-Match", max_length=1000)]
 
 
 @router.get("/model", response_model=Manifest, responses={**SAME, **problems()})
-async def manifest(server: Asked, seen: Seen = None) -> Response:
+async def manifest(server: Server, seen: Seen = None) -> Response:
     """Return what the current model is and where its files are; ask with `If-None-Match`, as often as you like."""
     current = server.models.known()
     if current is None:
@@ -44,15 +44,15 @@ async def manifest(server: Asked, seen: Seen = None) -> Response:
     return Response(current.text, headers=headers, media_type="application/json")
 
 
-@router.get("/models/{version}/weights", response_class=Response, responses=OCTETS)
-def weights(server: Asked, version: Version, request: Request) -> Response:
+@router.get("/models/{version}/weights", response_class=Response, responses=BINARY)
+def weights(server: Server, version: Version, request: Request) -> Response:
     """Return the parameters: float32, little-endian."""
     found = _known(server, version)
     return _file(request, _weights(server, version), found.sha256, "application/octet-stream")
 
 
 @router.get("/models/{version}/vocabulary", response_class=Response, responses=JSON)
-def vocabulary(server: Asked, version: Version, request: Request) -> Response:
+def vocabulary(server: Server, version: Version, request: Request) -> Response:
     """Return words, their weights and their forms."""
     found = _known(server, version)
     return _file(request, server.models.vocabulary(found.vocabulary) or b"", found.vocabulary, "application/json")
@@ -61,9 +61,9 @@ def vocabulary(server: Asked, version: Version, request: Request) -> Response:
 @router.get(
     "/models/{version}/model.safetensors",
     response_class=Response,
-    responses=OCTETS,
+    responses=BINARY,
 )
-def safetensors(server: Asked, version: Version, request: Request) -> Response:
+def safetensors(server: Server, version: Version, request: Request) -> Response:
     """Return the whole model as one safetensors file."""
     found = _known(server, version)
     _weights(server, version)
@@ -72,7 +72,7 @@ def safetensors(server: Asked, version: Version, request: Request) -> Response:
 
 
 @router.get("/models/{version}/tfjs/model.json", response_class=Response, responses=JSON)
-def tfjs(server: Asked, version: Version, request: Request) -> Response:
+def tfjs(server: Server, version: Version, request: Request) -> Response:
     """Return the topology for TF.js (`tf.loadLayersModel`)."""
     found = _known(server, version)
     _weights(server, version)
@@ -83,14 +83,14 @@ def tfjs(server: Asked, version: Version, request: Request) -> Response:
 @router.get(
     "/models/{version}/tfjs/weights.bin",
     response_class=Response,
-    responses=OCTETS,
+    responses=BINARY,
 )
-def tfjs_weights(server: Asked, version: Version, request: Request) -> Response:
+def tfjs_weights(server: Server, version: Version, request: Request) -> Response:
     """Return the parameters for TF.js."""
     return weights(server, version, request)
 
 
-def _known(server: Services, version: int) -> Current:
+def _known(server: Services, version: int) -> PublishedModel:
     found = server.models.version(version)
     if found is None:
         raise Problem("unknown-version", f"There is no version {version}.")

@@ -1,9 +1,10 @@
-"""Enrolment, and one's own data."""
+"""Enrolment, and a participant's own data."""
 
 from fastapi import APIRouter, Request, Response
 
-from eitr.server.api.authentication import Asked, Known, Who
+from eitr.server.api.authentication import ParticipantId
 from eitr.server.api.documents import Credentials, Enrolment, Export, problems
+from eitr.server.web.dependencies import Server, client_address
 
 router = APIRouter(tags=["participants"])
 
@@ -14,29 +15,25 @@ router = APIRouter(tags=["participants"])
     response_model=Credentials,
     responses=problems("invitation-needed", "too-many-requests", "busy"),
 )
-def enrol(request: Request, response: Response, server: Asked, wish: Enrolment | None = None) -> Credentials:
+def enrol(request: Request, response: Response, server: Server, wish: Enrolment | None = None) -> Credentials:
     """Take part. With the invitation of somebody who takes part already, it is their secret that changes."""
-    server.enrolments.count(request.client.host if request.client else "?")
+    server.enrolments.count(client_address(request))
     enrolled = server.participants.enrol(
         wish.invitation if wish else None, invited_only=server.settings.enrolment == "invitation"
     )
-    known: Known = request.app.state.known
-    known.forget(enrolled.id)
     response.headers["Cache-Control"] = "no-store"
     return Credentials(id=enrolled.id, secret=enrolled.secret)
 
 
 @router.get("/me/export", response_model=Export, responses=problems("not-enrolled"))
-def export(response: Response, server: Asked, participant: Who) -> Export:
+def export(response: Response, server: Server, participant: ParticipantId) -> Export:
     """Return everything that is kept about the participant."""
     response.headers["Cache-Control"] = "no-store"
     return Export.model_validate(server.participants.export(participant))
 
 
 @router.delete("/me", status_code=204, response_class=Response, responses=problems("not-enrolled"))
-def erase(request: Request, server: Asked, participant: Who) -> Response:
+def erase(server: Server, participant: ParticipantId) -> Response:
     """Delete everything that is kept about the participant, who takes part no longer."""
     server.participants.erase(participant)
-    known: Known = request.app.state.known
-    known.forget(participant)
     return Response(status_code=204)

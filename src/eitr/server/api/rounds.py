@@ -17,22 +17,29 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from eitr.model.update_encoding import WIDTHS
-from eitr.server.api.authentication import Asked, Who
+from eitr.server.api.authentication import ParticipantId
 from eitr.server.api.documents import OpenRound, Receipt, problems
-from eitr.server.composition.services import Services
-from eitr.server.db.tables import Round, State
+from eitr.server.db.tables import RoundRow, RoundStatus
 from eitr.server.domain.clock import now
+from eitr.server.domain.errors import (
+    INVALID_UPDATES,
+    InvalidUpdateError,
+    RoundClosedError,
+    UnknownRoundError,
+    WrongLengthError,
+)
 from eitr.server.domain.ingest import note_refusal
-from eitr.server.domain.updates import Sent
-from eitr.server.web.http_protocol import FILL, IN_ONE_PIECE
+from eitr.server.domain.services import Services
+from eitr.server.domain.updates import ReceivedUpdate
+from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
 
 router = APIRouter(tags=["rounds"])
+UPDATE_PATH = "/rounds/{id}/update"
 DIGEST = re.compile(r"(?:^|[\s,])sha-256=:([A-Za-z0-9+/=]{44}):")
-HIGHEST = 2**31
+HIGHEST_ID = 2**31
 FRESH_SECONDS = 0.2
-EVIDENCE = {"wrong-length", "wrong-digest", "not-finite", "too-great"}
-"""What an update is refused for by its octets alone: it is held against the participant."""
+MOST_REMEMBERED = 8
 
 BODY = {
     "requestBody": {
@@ -43,16 +50,16 @@ BODY = {
 
 
 @router.get("/rounds/current", response_model=OpenRound, responses=problems("no-round"))
-def current(server: Asked) -> OpenRound:
+def current(server: Server) -> OpenRound:
     """Return the round that takes updates."""
     found = server.rounds.current()
     if found is None:
-        raise Problem("no-round", "Ask again later.", headers={"Retry-After": "60"})
+        raise Problem("no-round", "Ask again later.", {"Retry-After": "60"})
     return OpenRound.model_validate(found.document())
 
 
 @router.put(
-    "/rounds/{id}/update",
+    UPDATE_PATH,
     status_code=202,
     response_model=Receipt,
     openapi_extra=BODY,
@@ -64,31 +71,31 @@ def current(server: Asked) -> OpenRound:
         "round-closed",
         "too-large",
         "unsupported-encoding",
-        *sorted(EVIDENCE),
+        *(error.code for error in INVALID_UPDATES),
         "busy",
     ),
 )
 async def send(
     request: Request,
-    server: Asked,
-    participant: Who,
-    id: Annotated[int, Path(ge=1, lt=HIGHEST)],
+    server: Server,
+    participant: ParticipantId,
+    id: Annotated[int, Path(ge=1, lt=HIGHEST_ID)],
     digest: Annotated[str, Header(alias="Content-Digest", max_length=200, description="`sha-256=:BASE64:`, RFC 9530.")],
 ) -> Receipt:
-    """Send an update: one a round. The same octets again are no second update, and are answered alike."""
+    """Send an update, one per round. The same bytes again are not a second update and get the same answer."""
     encoding = _encoding(request)
-    expected = _sha256(digest)
-    parameters = await _wanted(request, server, id, participant, expected)
+    sha256 = _sha256(digest)
+    parameters = await _parameters(request, server, id, participant, sha256)
     try:
         data = await _body(request, server, participant, WIDTHS[encoding] * parameters)
-        await asyncio.wrap_future(server.ingest.receive(Sent(id, participant, encoding, data, expected), parameters))
-    except Problem as problem:
-        if problem.kind.slug in EVIDENCE:
-            server.metrics.refusals.labels(problem.kind.slug).inc()
-            await run_in_threadpool(note_refusal, server.database, id, participant, problem.kind.slug)
+        update = ReceivedUpdate(id, participant, encoding, data, sha256)
+        await asyncio.wrap_future(server.ingest.receive(update, parameters))
+    except InvalidUpdateError as error:
+        server.metrics.refusals.labels(error.code).inc()
+        await run_in_threadpool(note_refusal, server.database, id, participant, error.code)
         raise
     server.metrics.updates.inc()
-    return Receipt(round=id, sha256=expected.hex())
+    return Receipt(round=id, sha256=sha256.hex())
 
 
 def _encoding(request: Request) -> str:
@@ -96,7 +103,7 @@ def _encoding(request: Request) -> str:
     if kind not in WIDTHS:
         raise Problem("unsupported-encoding", f"The Content-Type must be one of {', '.join(WIDTHS)}.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise Problem("unsupported-encoding", "Updates are sent as they are, without compression.")
+        raise Problem("unsupported-encoding", "Send the update without compression.")
     return kind
 
 
@@ -107,12 +114,12 @@ def _sha256(digest: str) -> bytes:
     except binascii.Error:
         value = b""
     if len(value) != hashlib.sha256().digest_size:
-        raise Problem("malformed-request", "Content-Digest must hold sha-256=:BASE64: of the octets.")
+        raise Problem("malformed-request", "Content-Digest must hold sha-256=:BASE64: of the bytes sent.")
     return value
 
 
 class Uploads:
-    """Places for updates that are being received: so many altogether, and one for each participant."""
+    """Limits how many updates are received at a time: so many altogether, and one of each participant."""
 
     def __init__(self, places: int) -> None:
         self._places = asyncio.Semaphore(places)
@@ -120,40 +127,40 @@ class Uploads:
 
     @asynccontextmanager
     async def place(self, participant: str) -> AsyncIterator[None]:
-        """Wait for a place; first for one's own, so that nobody takes those of others."""
+        """Wait for a place. A participant takes one at most, so that nobody takes all."""
         own = self._own.setdefault(participant, asyncio.Lock())
         async with own, self._places:
             yield
 
 
 class RecentRounds:
-    """What a moment ago was known of a round; the transaction that stores an update looks again."""
+    """Remembers rounds for a moment. The transaction that stores an update looks at the round again."""
 
     def __init__(self) -> None:
-        self._found: OrderedDict[int, tuple[float, Round, int]] = OrderedDict()
-        self._asked: dict[int, asyncio.Task[tuple[Round, int] | None]] = {}
+        self._found: OrderedDict[int, tuple[float, RoundRow, int]] = OrderedDict()
+        self._lookups: dict[int, asyncio.Task[tuple[RoundRow, int] | None]] = {}
 
-    async def get(self, server: Services, id: int) -> tuple[Round, int] | None:
-        """Return a round and how many parameters its base model has."""
+    async def get(self, server: Services, id: int) -> tuple[RoundRow, int] | None:
+        """Return a round and how many parameters its base model has; None if there is no such round."""
         known = self._found.get(id)
         if known is not None and time.monotonic() - known[0] < FRESH_SECONDS:
             return known[1], known[2]
-        asked = self._asked.get(id)
-        if asked is None:  # whoever else wants to know meanwhile waits for the same answer
-            asked = self._asked[id] = asyncio.create_task(self._ask(server, id))
-            asked.add_done_callback(lambda _: self._asked.pop(id, None))
-        return await asyncio.shield(asked)
+        lookup = self._lookups.get(id)
+        if lookup is None:  # requests that come meanwhile wait for the same lookup
+            lookup = self._lookups[id] = asyncio.create_task(self._look_up(server, id))
+            lookup.add_done_callback(lambda _: self._lookups.pop(id, None))
+        return await asyncio.shield(lookup)
 
-    async def _ask(self, server: Services, id: int) -> tuple[Round, int] | None:
-        found = await run_in_threadpool(_looked_up, server, id)
+    async def _look_up(self, server: Services, id: int) -> tuple[RoundRow, int] | None:
+        found = await run_in_threadpool(_round_and_parameters, server, id)
         if found is not None:
             self._found[id] = (time.monotonic(), *found)
-            while len(self._found) > 8:
+            while len(self._found) > MOST_REMEMBERED:
                 self._found.popitem(last=False)
         return found
 
 
-def _looked_up(server: Services, id: int) -> tuple[Round, int] | None:
+def _round_and_parameters(server: Services, id: int) -> tuple[RoundRow, int] | None:
     round = server.rounds.get(id)
     if round is None:
         return None
@@ -161,43 +168,37 @@ def _looked_up(server: Services, id: int) -> tuple[Round, int] | None:
     return None if base is None else (round, base.network.size)
 
 
-async def _wanted(request: Request, server: Services, id: int, participant: str, sha256: bytes) -> int:
-    """Return how many parameters an update has; refuse before a megabyte is read what no round waits for."""
+async def _parameters(request: Request, server: Services, id: int, participant: str, sha256: bytes) -> int:
+    """Return how many parameters an update has; refuse one to a round that is not open before its body is read."""
     recent: RecentRounds = request.app.state.recent_rounds
     found = await recent.get(server, id)
     if found is None:
-        raise Problem("unknown-round", f"There is no round {id}.")
+        raise UnknownRoundError(f"There is no round {id}.")
     round, parameters = found
-    late = round.state != State.OPEN or round.deadline <= now()
-    # Whoever did not hear the first answer, and sends the same again, is told the same again.
+    late = round.status != RoundStatus.OPEN or round.deadline <= now()
+    # A participant who missed the first answer, and sends the same again, gets the same answer again.
     if late and await run_in_threadpool(server.rounds.received, id, participant) != sha256:
-        raise Problem("round-closed", "The round takes no more updates; ask for the current one.")
+        raise RoundClosedError
     return parameters
 
 
 async def _body(request: Request, server: Services, participant: str, expected: int) -> bytearray:
-    """Read the octets: not more than expected, not for ever, and not too many at a time."""
+    """Read the body of an update: no more bytes than expected, in the time allowed, when there is a place."""
     announced = request.headers.get("content-length")
     if announced is not None and announced.isdigit() and int(announced) != expected:
-        raise Problem("wrong-length", f"An update has {expected} octets here, this one {announced}.")
+        raise WrongLengthError(expected, announced)
     uploads: Uploads = request.app.state.uploads
+    data = bytearray()
     try:
         async with asyncio.timeout(server.settings.upload_seconds), uploads.place(participant):
-            in_one_piece = request.scope.get("extensions", {}).get(IN_ONE_PIECE)
-            if announced is not None and in_one_piece is not None:
-                data = bytearray(expected)
-                if not await in_one_piece[FILL](memoryview(data)):
-                    raise ClientDisconnect
-                return data
-            data = bytearray()
             async for chunk in request.stream():
                 data += chunk
                 if len(data) > expected:
-                    raise Problem("wrong-length", f"An update has {expected} octets here, this one more.")
+                    raise WrongLengthError(expected, "more")
     except TimeoutError:
         raise Problem("slow", f"It did not arrive within {server.settings.upload_seconds:g} s.") from None
     except ClientDisconnect:
         raise Problem("slow", "The connection ended before the update did.") from None
     if len(data) != expected:
-        raise Problem("wrong-length", f"An update has {expected} octets here, this one {len(data)}.")
+        raise WrongLengthError(expected, len(data))
     return data

@@ -1,4 +1,4 @@
-"""Logs for machines: one JSON object a line. No addresses, no participants, no secrets."""
+"""Logs as one JSON object per line, without addresses, participants or secrets."""
 
 import json
 import logging

@@ -13,12 +13,12 @@ import uvicorn
 from eitr.errors import InputError
 from eitr.server.composition import logs
 from eitr.server.composition.app import application
-from eitr.server.composition.services import assembled, prepared
+from eitr.server.composition.wiring import build_services, prepared_database
 from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.operators import setup_link
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
-from eitr.server.web.http_protocol import Guarded
+from eitr.server.web.http_protocol import GuardedHttpProtocol, check_uvicorn
 
 STOP_SECONDS = 20
 """How long requests under way may take when the server stops."""
@@ -30,7 +30,8 @@ def serve(settings: ServerSettings, tell: Callable[[str], None]) -> None:
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, _end)
     logs.configure(settings.log_level)
-    server = assembled(settings)
+    check_uvicorn()
+    server = build_services(settings)
     listening = _listen(settings)
     port = listening.getsockname()[1]
     address = settings.public_address or f"http://{settings.host}:{port}"
@@ -40,7 +41,7 @@ def serve(settings: ServerSettings, tell: Callable[[str], None]) -> None:
         tell(f"Set the operator's password, within an hour: {address}/setup?code={link}")
     config = uvicorn.Config(
         application(server),
-        http=Guarded,
+        http=GuardedHttpProtocol,
         ws="none",
         log_config=None,
         access_log=False,
@@ -59,7 +60,7 @@ def serve(settings: ServerSettings, tell: Callable[[str], None]) -> None:
 def work(settings: ServerSettings, tell: Callable[[str], None]) -> None:
     """Run rounds until a signal comes."""
     logs.configure(settings.log_level)
-    database, scoring = prepared(settings)
+    database, scoring = prepared_database(settings)
     worker = Worker(database, settings, scoring, Metrics())
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, lambda *_: worker.stop())

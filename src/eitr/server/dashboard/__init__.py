@@ -1,6 +1,6 @@
 """The operator's dashboard: pages that the server renders, forms, and charts that need no script.
 
-site        all of it, added to an application
+application all of it, as one application
 guard       who is signed in, and whether a form was really sent from a page of ours
 forms       reading a form, within bounds
 attempts    how often somebody may try a password
@@ -8,8 +8,7 @@ rendering   templates, and how numbers and moments are written
 charts      lines, tiles and bars as SVG
 figures     which chart shows what
 spreadsheet tables as CSV
-errors      problems as pages
-refusals    the problems that only people meet
-routes/     one file a part of the site
+errors      problems as pages, and the errors that only the dashboard has
+routes/     one file per part of the site
 queries/    what the pages show, read from the database
 """

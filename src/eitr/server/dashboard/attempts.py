@@ -7,8 +7,8 @@ import threading
 import time
 from collections import OrderedDict
 
+from eitr.server.domain.errors import BusyError, LimitReachedError
 from eitr.server.domain.limits import network_of
-from eitr.server.web.problems import Problem
 
 MOST = 10
 SECONDS = 15 * 60.0
@@ -35,10 +35,8 @@ class Attempts:
             full = [made[0] for made in recent.values() if len(made) >= self._most]
             if full:
                 wait = int(max(full) + self._seconds - moment) + 1
-                raise Problem(
-                    "too-many-requests",
-                    f"Too many attempts. Wait {max(1, round(wait / 60))} minutes, then try again.",
-                    headers={"Retry-After": str(wait)},
+                raise LimitReachedError(
+                    f"Too many attempts. Wait {max(1, round(wait / 60))} minutes, then try again.", retry_after=wait
                 )
             for key, made in recent.items():
                 self._made[key] = [*made, moment]
@@ -55,7 +53,7 @@ class Attempts:
     def __enter__(self) -> None:
         """Wait for a turn to hash a password."""
         if not self._hashing.acquire(timeout=WAIT_SECONDS):
-            raise Problem("busy", "Many are signing in at this moment. Try again in a minute.")
+            raise BusyError("Many are signing in at this moment. Try again in a minute.")
 
     def __exit__(self, *_: object) -> None:
         """Let the next one hash."""

@@ -1,18 +1,33 @@
-"""Problems as pages, for people; programs get documents."""
+"""Problems as pages, and the errors that only the dashboard has."""
 
 from urllib.parse import quote
 
 from fastapi import Request
+from fastapi.routing import APIRoute
 from starlette.responses import RedirectResponse, Response
 
 from eitr.server.dashboard.rendering import page
-from eitr.server.web.problems import Problem
-
-FOR_PROGRAMS = ("/api/", "/healthz", "/readyz", "/metrics")
+from eitr.server.web.problems import Kind, Problem, problem_document
 
 
 class SignInNeeded(Exception):  # noqa: N818 (nothing failed)
     """Ends a request of somebody who must sign in first."""
+
+
+class Forbidden(Problem):
+    """A form that was not sent from a page of the session."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("malformed-request", detail)
+        self.kind = Kind("forbidden", 403, "This was not done.")
+
+
+class Conflict(Problem):
+    """Something that cannot be done any more, or not now."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("malformed-request", detail)
+        self.kind = Kind("conflict", 409, "This cannot be done now.")
 
 
 async def to_login(request: Request, _error: Exception) -> Response:
@@ -22,15 +37,9 @@ async def to_login(request: Request, _error: Exception) -> Response:
     return RedirectResponse(f"/login{back}", 303, {"Cache-Control": "no-store"})
 
 
-def answered(request: Request, problem: Problem) -> Response:
-    """Return a problem as who asked can read it."""
-    if request.url.path.startswith(FOR_PROGRAMS) or not _reads_pages(request):
-        return problem.answer()
-    return page("problem.html", problem.kind.status, problem=problem, headers=problem.headers)
-
-
-def _reads_pages(request: Request) -> bool:
-    """Say whether this is a part of the dashboard, or a browser that got lost."""
-    endpoint = request.scope.get("endpoint")
-    ours = getattr(endpoint, "__module__", "").startswith("eitr.server.dashboard.")
-    return ours or "text/html" in request.headers.get("accept", "")
+def problem_page(request: Request, problem: Problem) -> Response:
+    """Return a problem as a page; as a document for programs that asked for an address without a page."""
+    is_page = isinstance(request.scope.get("route"), APIRoute)
+    if is_page or "text/html" in request.headers.get("accept", ""):
+        return page("problem.html", problem.kind.status, problem=problem, headers=problem.headers)
+    return problem_document(request, problem)

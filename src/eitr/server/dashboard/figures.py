@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 from eitr.server.dashboard import charts
 from eitr.server.dashboard.charts import SHAPES, Chart, Series
 from eitr.server.dashboard.queries import models, participants
-from eitr.server.dashboard.queries.participants import Standing
+from eitr.server.dashboard.queries.participants import ParticipantSummary
 from eitr.server.dashboard.rendering import share, short
-from eitr.server.db.tables import Observation
+from eitr.server.db.tables import ObservationRow
 from eitr.taxonomy import TOPICS
 
 MOST_LINES = 20
@@ -23,7 +23,7 @@ MOST_TILES = 30
 MOST_VERSIONS = 100
 
 
-def reputations(session: Session, everybody: list[Standing]) -> Chart | None:
+def reputations(session: Session, everybody: list[ParticipantSummary]) -> Chart | None:
     """Return the reputations of the lowest participants over rounds; None if nobody has one."""
     lowest = participants.lowest(everybody, MOST_LINES)
     found = _by_participant(participants.observed(session, lowest, MOST_ROUNDS))
@@ -47,7 +47,7 @@ def reputations(session: Session, everybody: list[Standing]) -> Chart | None:
     )
 
 
-def reputation_of(observations: Sequence[Observation], id: str) -> Chart | None:
+def reputation_of(observations: Sequence[ObservationRow], id: str) -> Chart | None:
     """Return the reputation of one participant over rounds; None if there is none."""
     points = [(one.round, one.reputation) for one in observations if one.reputation is not None]
     if not points:
@@ -61,7 +61,7 @@ def reputation_of(observations: Sequence[Observation], id: str) -> Chart | None:
     )
 
 
-def weights(session: Session, everybody: list[Standing]) -> Chart | None:
+def weights(session: Session, everybody: list[ParticipantSummary]) -> Chart | None:
     """Return what the lowest participants counted for, round by round; None if no rule gave weights."""
     lowest = participants.lowest(everybody, MOST_LINES)
     seen = participants.observed(session, lowest, MOST_TILES)
@@ -88,7 +88,7 @@ def weights(session: Session, everybody: list[Standing]) -> Chart | None:
     )
 
 
-def rectified(everybody: list[Standing]) -> Chart | None:
+def rectified(everybody: list[ParticipantSummary]) -> Chart | None:
     """Return who had most values rectified; None if nobody had."""
     found = participants.most_rectified(everybody, MOST_BARS)
     if not found:
@@ -135,8 +135,8 @@ def accuracies(session: Session) -> Chart | None:
     )
 
 
-def _by_participant(observations: Sequence[Observation]) -> dict[str, list[Observation]]:
-    found: dict[str, list[Observation]] = defaultdict(list)
+def _by_participant(observations: Sequence[ObservationRow]) -> dict[str, list[ObservationRow]]:
+    found: dict[str, list[ObservationRow]] = defaultdict(list)
     for one in observations:
         found[one.participant].append(one)
     return found

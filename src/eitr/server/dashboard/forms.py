@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request
 
-from eitr.server.web.middleware import LARGEST_FORM
+from eitr.server.web.middleware import LARGEST_BODY
 from eitr.server.web.problems import Problem
 
 MOST_FIELDS = 20
@@ -46,8 +46,8 @@ async def form(request: Request) -> Form:
     body = bytearray()
     async for part in request.stream():
         body += part
-        if len(body) > LARGEST_FORM:
-            raise Problem("too-large", f"At most {LARGEST_FORM} octets.")
+        if len(body) > LARGEST_BODY:
+            raise Problem("too-large", f"At most {LARGEST_BODY} bytes.")
     try:
         pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except ValueError as error:
@@ -58,4 +58,4 @@ async def form(request: Request) -> Form:
     return Form(fields)
 
 
-Sent = Annotated[Form, Depends(form)]
+SubmittedForm = Annotated[Form, Depends(form)]

@@ -10,12 +10,11 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, Request, Response
 
-from eitr.server.api.authentication import services
-from eitr.server.dashboard.errors import SignInNeeded
-from eitr.server.dashboard.forms import Form, Sent
-from eitr.server.dashboard.refusals import Forbidden
+from eitr.server.dashboard.errors import Forbidden, SignInNeeded
+from eitr.server.dashboard.forms import Form, SubmittedForm
 from eitr.server.domain.keys import Key, new_secret, same
 from eitr.server.domain.operators import signed_in
+from eitr.server.web.dependencies import services_of
 
 SESSION = "eitr_session"
 FORM = "eitr_form"
@@ -25,7 +24,7 @@ OLD = "The page is too old, or was not one of this site. Go back, reload it, and
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class SignedInOperator:
     """Somebody who is signed in."""
 
     name: str
@@ -57,15 +56,15 @@ def csrf_of(key: Key, token: str) -> str:
     return key.hash("csrf", token).hex()
 
 
-def present(request: Request) -> Operator | None:
+def present(request: Request) -> SignedInOperator | None:
     """Return who is signed in, if anybody."""
     token = cookie(request, SESSION)
-    server = services(request)
+    server = services_of(request)
     name = signed_in(server.database, token) if token else None
-    return None if name is None else Operator(name, csrf_of(server.key, token))
+    return None if name is None else SignedInOperator(name, csrf_of(server.key, token))
 
 
-def operator(request: Request) -> Operator:
+def operator(request: Request) -> SignedInOperator:
     """Return who is signed in; send everybody else to the sign-in page."""
     found = present(request)
     if found is None:
@@ -73,7 +72,7 @@ def operator(request: Request) -> Operator:
     return found
 
 
-def acting(who: Annotated[Operator, Depends(operator)], sent: Sent) -> Operator:
+def acting(who: Annotated[SignedInOperator, Depends(operator)], sent: SubmittedForm) -> SignedInOperator:
     """Return who sent a form; refuse one that was not sent from a page of their session."""
     if not same(who.csrf.encode(), sent.secret(FIELD).encode()):
         raise Forbidden(OLD)
@@ -83,13 +82,13 @@ def acting(who: Annotated[Operator, Depends(operator)], sent: Sent) -> Operator:
 def fresh_form(request: Request) -> tuple[str, str]:
     """Return a cookie's value and the field that goes with it, for somebody who is not signed in."""
     value = cookie(request, FORM) or new_secret()
-    return value, _field(services(request).key, value)
+    return value, _field(services_of(request).key, value)
 
 
 def check_first_form(request: Request, sent: Form) -> None:
     """Refuse a form of somebody not signed in unless it was sent from here, with the cookie that came with it."""
     value = cookie(request, FORM)
-    field = _field(services(request).key, value)
+    field = _field(services_of(request).key, value)
     if not (_from_here(request) and value and same(field.encode(), sent.secret(FIELD).encode())):
         raise Forbidden(OLD)
 
@@ -104,7 +103,7 @@ def _from_here(request: Request) -> bool:
     if site is not None:
         return site == "same-origin"
     origin = urlsplit(request.headers.get("origin", "")).netloc
-    public = urlsplit(services(request).settings.public_address).netloc
+    public = urlsplit(services_of(request).settings.public_address).netloc
     return bool(origin) and origin in (request.headers.get("host"), public)
 
 
@@ -121,5 +120,5 @@ def local_path(path: str | None) -> str:
     return path
 
 
-SignedIn = Annotated[Operator, Depends(operator)]
-Acting = Annotated[Operator, Depends(acting)]
+SignedIn = Annotated[SignedInOperator, Depends(operator)]
+CsrfCheckedOperator = Annotated[SignedInOperator, Depends(acting)]

@@ -13,16 +13,13 @@ from starlette.responses import HTMLResponse
 
 from eitr import __version__
 from eitr.server.domain.clock import now
-from eitr.server.web.middleware import HEADERS as SECURITY
 from eitr.taxonomy import TOPICS
 
 HERE = Path(__file__).parent
 HEADERS = {
-    # The door sets them, too, but not on the answer to a failure, which it does not see.
-    **SECURITY,
-    # A page of an operator is for that operator, now: also the back button asks again.
+    # Pages are private and change: the back button must ask again, too.
     "Cache-Control": "no-store",
-    # With "no-referrer" browsers do not say where a form comes from, not even to its own site.
+    # With "no-referrer", which other answers have, browsers do not say where a form comes from.
     "Referrer-Policy": "same-origin",
 }
 NOTHING = "–"

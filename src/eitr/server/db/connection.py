@@ -20,7 +20,7 @@ BUSY_SECONDS = 60.0
 
 
 PAGE = 16384
-"""Octets of a page in a new SQLite database: an update is a chain of pages, and short chains cost less."""
+"""Bytes of a page in a new SQLite database: an update is a chain of pages, and short chains cost less."""
 
 
 class Database:

@@ -1,4 +1,8 @@
-"""Everything the server remembers, table by table."""
+"""The tables of the database.
+
+Classes end in `Row`, so that they are not confused with what they store, such as `eitr.aggregation.interface.Round`.
+Some tables keep the names of the first schema: `octets`, `memories` and `standings`.
+"""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -30,8 +34,8 @@ NAMING = {
 """Constraints have names, so that migrations can change them on every database."""
 
 
-class State(StrEnum):
-    """Of a round: open -> closing -> aggregating -> one of the last three, which are final."""
+class RoundStatus(StrEnum):
+    """The status of a round: open -> closing -> aggregating -> one of the last three, which are final."""
 
     OPEN = "open"
     CLOSING = "closing"
@@ -43,10 +47,10 @@ class State(StrEnum):
     @property
     def final(self) -> bool:
         """Whether nothing follows."""
-        return self in (State.PUBLISHED, State.QUARANTINED, State.ABANDONED)
+        return self in (RoundStatus.PUBLISHED, RoundStatus.QUARANTINED, RoundStatus.ABANDONED)
 
 
-UNDER_WAY = tuple(state for state in State if not state.final)
+UNDER_WAY = tuple(status for status in RoundStatus if not status.final)
 
 
 class Moment(TypeDecorator[datetime]):
@@ -75,7 +79,7 @@ Number = BigInteger().with_variant(Integer(), "sqlite")
 """Numbers that are given out one after the other: SQLite does so for plain integers only."""
 
 
-class Table(DeclarativeBase):
+class Base(DeclarativeBase):
     """What all tables have in common."""
 
     metadata = MetaData(naming_convention=NAMING)
@@ -88,7 +92,7 @@ class Table(DeclarativeBase):
     }
 
 
-class Participant(Table):
+class ParticipantRow(Base):
     """Somebody who takes part. The secret itself is known to the participant alone."""
 
     __tablename__ = "participants"
@@ -101,7 +105,7 @@ class Participant(Table):
     seen: Mapped[datetime]
 
 
-class Invitation(Table):
+class InvitationRow(Base):
     """A code that lets one person take part; only its keyed hash is kept."""
 
     __tablename__ = "invitations"
@@ -113,7 +117,7 @@ class Invitation(Table):
     revoked: Mapped[datetime | None]
 
 
-class Vocabulary(Table):
+class VocabularyRow(Base):
     """Words and their weights, by the hash of the file."""
 
     __tablename__ = "vocabularies"
@@ -122,7 +126,7 @@ class Vocabulary(Table):
     content: Mapped[bytes]
 
 
-class Model(Table):
+class ModelRow(Base):
     """A published version. The highest is the current one; none is ever changed."""
 
     __tablename__ = "models"
@@ -145,15 +149,16 @@ class Model(Table):
     """The same, by class; a class without pages is missing."""
 
 
-class Round(Table):
-    """A call for updates to one version of the model."""
+class RoundRow(Base):
+    """A round: updates to one version of the model are asked for."""
 
     __tablename__ = "rounds"
 
     id: Mapped[int] = mapped_column(Number, primary_key=True)
-    state: Mapped[str] = mapped_column(String(16), index=True)
+    status: Mapped[str] = mapped_column("state", String(16), index=True)
+    """One of `RoundStatus`; the column keeps the name it had in the first schema."""
     under_way: Mapped[bool | None] = mapped_column(unique=True)
-    """True until the state is final, then NULL: being unique, it lets one round at a time be under way."""
+    """True until the status is final, then NULL: being unique, it lets one round at a time be under way."""
     base: Mapped[int] = mapped_column(ForeignKey("models.version"))
     opened: Mapped[datetime]
     deadline: Mapped[datetime]
@@ -188,8 +193,8 @@ class Round(Table):
     """How often a worker failed by itself."""
 
 
-class Update(Table):
-    """That a participant's update was received: kept when its octets are gone, so that it is accepted once only."""
+class UpdateRow(Base):
+    """The fact that an update was received; kept when its bytes are deleted, so that it is accepted only once."""
 
     __tablename__ = "updates"
     __table_args__ = (UniqueConstraint("round", "participant"),)
@@ -203,8 +208,8 @@ class Update(Table):
     received: Mapped[datetime]
 
 
-class Octets(Table):
-    """What was sent; deleted when the round ends."""
+class UpdateBytesRow(Base):
+    """The bytes of an update; deleted when the round ends."""
 
     __tablename__ = "octets"
 
@@ -214,8 +219,8 @@ class Octets(Table):
     data: Mapped[bytes]
 
 
-class Refusal(Table):
-    """An update that could be told from its octets to be rubbish: evidence when its round is aggregated."""
+class RefusalRow(Base):
+    """An invalid update, such as one with a NaN: evidence when its round is aggregated."""
 
     __tablename__ = "refusals"
 
@@ -225,7 +230,7 @@ class Refusal(Table):
     received: Mapped[datetime]
 
 
-class Observation(Table):
+class ObservationRow(Base):
     """What a rule saw of a participant in a round. For the operator; the participant never learns it."""
 
     __tablename__ = "observations"
@@ -243,8 +248,8 @@ class Observation(Table):
     refused: Mapped[bool] = mapped_column(default=False)
 
 
-class Memory(Table):
-    """What a rule remembers of a participant: one row of each of its arrays."""
+class RuleStateRow(Base):
+    """The state of a rule about one participant: one row of each of its arrays."""
 
     __tablename__ = "memories"
 
@@ -254,8 +259,8 @@ class Memory(Table):
     arrays: Mapped[bytes]
 
 
-class Standing(Table):
-    """The reputation of somebody who erased their data: it waits for whoever comes back with the same invitation."""
+class KeptReputationRow(Base):
+    """The reputation of somebody who erased their data, kept for when they return with the same invitation."""
 
     __tablename__ = "standings"
 
@@ -266,7 +271,7 @@ class Standing(Table):
     since: Mapped[datetime]
 
 
-class Operator(Table):
+class OperatorRow(Base):
     """Somebody who may use the dashboard."""
 
     __tablename__ = "operators"
@@ -277,7 +282,7 @@ class Operator(Table):
     created: Mapped[datetime]
 
 
-class SetupLink(Table):
+class SetupLinkRow(Base):
     """A link that sets an operator's password, once."""
 
     __tablename__ = "setup_links"
@@ -286,7 +291,7 @@ class SetupLink(Table):
     expires: Mapped[datetime]
 
 
-class Session(Table):
+class SessionRow(Base):
     """A signed-in operator."""
 
     __tablename__ = "sessions"
@@ -297,7 +302,7 @@ class Session(Table):
     expires: Mapped[datetime]
 
 
-class Audit(Table):
+class AuditRow(Base):
     """What operators did, and what the server decided by itself."""
 
     __tablename__ = "audit"
@@ -309,7 +314,7 @@ class Audit(Table):
     detail: Mapped[dict[str, Any]]
 
 
-class Limit(Table):
+class LimitRow(Base):
     """How often something was done from one address in one stretch of time; the address as a keyed hash."""
 
     __tablename__ = "limits"

@@ -1,13 +1,13 @@
-"""The audit log is added to."""
+"""Writing to the audit log."""
 
 from typing import Any
 
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Audit
+from eitr.server.db.tables import AuditRow
 from eitr.server.domain.clock import now
 
 
 def note(database: Database, who: str, action: str, **detail: Any) -> None:
-    """Write down what somebody did."""
+    """Add an entry: who did what."""
     with database.writing() as session:
-        session.add(Audit(at=now(), who=who, action=action, detail=detail))
+        session.add(AuditRow(at=now(), who=who, action=action, detail=detail))

@@ -1,7 +1,7 @@
-"""Backups: everything the server remembers in one file, an SQLite database whatever kind the server's is.
+"""Backups: everything the server stores in one file, which is an SQLite database on every server.
 
-It is taken while the server runs, as of one moment, and goes back into an empty database of either kind: so a backup is
-also the way from SQLite to PostgreSQL. It holds the server's key and is readable by its owner alone.
+It is taken while the server runs, in one transaction, and is restored into an empty database of either kind: so a
+backup is also the way from SQLite to PostgreSQL. It holds the server's key and is readable by its owner alone.
 """
 
 import os
@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, inspect, select, text
-from sqlalchemy import Table as Columns
+from sqlalchemy import Connection, Table, func, insert, inspect, select, text
 from sqlalchemy.exc import DatabaseError
 
 from eitr.errors import InputError
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Table
+from eitr.server.db.tables import Base
 from eitr.server.domain.keys import BYTES, FILE, Key
 
 KEY_TABLE = "server_key"
@@ -91,7 +90,7 @@ def _copied(source: Connection, sink: Connection) -> int:
     """Copy all tables, those that others refer to first."""
     count = 0
     there = set(inspect(source).get_table_names())
-    for table in Table.metadata.sorted_tables:
+    for table in Base.metadata.sorted_tables:
         if table.name not in there:
             continue
         for rows in _in_parts(source, table):
@@ -100,7 +99,7 @@ def _copied(source: Connection, sink: Connection) -> int:
     return count
 
 
-def _in_parts(source: Connection, table: Columns) -> Iterator[list[dict[str, Any]]]:
+def _in_parts(source: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
     found = source.execution_options(yield_per=AT_A_TIME).execute(select(table))
     for part in found.mappings().partitions():
         yield [dict(row) for row in part]
@@ -130,14 +129,14 @@ def _put_key(folder: Path, key: bytes) -> None:
 
 def _refuse_full(database: Database) -> None:
     with database.engine.connect() as connection:
-        for table in Table.metadata.sorted_tables:
+        for table in Base.metadata.sorted_tables:
             if connection.scalar(select(func.count()).select_from(table)):
                 raise InputError("the database is not empty: restore into a new one, and stop the server meanwhile")
 
 
 def _advance_counters(connection: Connection) -> None:
     """Let PostgreSQL give out numbers above those that were restored."""
-    for table in Table.metadata.sorted_tables:
+    for table in Base.metadata.sorted_tables:
         column = table.autoincrement_column
         if column is not None and column.autoincrement is not False:
             highest = connection.scalar(select(func.max(column))) or 0

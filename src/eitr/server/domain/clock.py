@@ -1,8 +1,8 @@
-"""What time it is: one place, so that tests can move it."""
+"""The current time, in one place, so that tests can change it."""
 
 from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """Return the present moment, in UTC."""
+    """Return the current time, in UTC."""
     return datetime.now(UTC)

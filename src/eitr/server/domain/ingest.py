@@ -1,7 +1,8 @@
-"""How updates get into the database: many at a time, in one transaction, and nobody is told before it is committed.
+"""Storing updates: many at a time in one transaction, and no answer before it is committed.
 
-A commit waits for the disk, whatever it holds. Requests hand their updates to one thread, which writes all that wait
-together: under load a commit serves dozens. The answer to each is exact: received, received before, or why not.
+A commit waits for the disk, however little it holds. Requests put their updates into a queue, and a writer thread
+stores all that wait together: under load one commit stores dozens. Each request gets its own answer: received,
+received before, or why not.
 """
 
 import contextlib
@@ -16,22 +17,22 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Moment, Participant, Refusal, Round, State, Table, Update
+from eitr.server.db.tables import Base, Moment, ParticipantRow, RefusalRow, RoundRow, RoundStatus, UpdateRow
 from eitr.server.domain.clock import now
-from eitr.server.domain.updates import Sent, check
-from eitr.server.web.problems import Problem
+from eitr.server.domain.errors import AlreadySentError, NotEnrolledError, RoundClosedError, UnknownRoundError
+from eitr.server.domain.updates import ReceivedUpdate, check
 
 CHECKERS = 2
-"""Threads that hash octets and look through them: both let go of the interpreter, so that others are answered."""
+"""Threads that hash and check updates; both release the interpreter lock, so that other requests go on."""
 WRITERS = 4
 """Threads that write to PostgreSQL, each with a connection: while one waits for the disk, others send."""
 MOST_TOGETHER = {True: 32, False: 8}
-"""Updates in one transaction, on SQLite and elsewhere: with several writers, more would only leave others idle."""
+"""Updates in one transaction, on SQLite and on PostgreSQL, where more would leave other writers idle."""
 
 # Statements are made once: to make one takes longer than to run it.
-_tables = Table.metadata.tables
+_tables = Base.metadata.tables
 _rounds, _updates = _tables["rounds"].c, _tables["updates"].c
-LOOK = select(_rounds.id, _rounds.state, _rounds.deadline, _rounds.received, _rounds.maximum).where(
+LOOK = select(_rounds.id, _rounds.state.label("status"), _rounds.deadline, _rounds.received, _rounds.maximum).where(
     _rounds.id.in_(bindparam("rounds", expanding=True))
 )
 ADD: dict[str, Any] = {
@@ -44,7 +45,7 @@ KEEP = insert(_tables["octets"])
 _count_then = _rounds.received + bindparam("new", type_=Integer)
 COUNT = (
     update(_tables["rounds"])
-    .where(_rounds.id == bindparam("into"), _rounds.state == State.OPEN, _count_then <= _rounds.maximum)
+    .where(_rounds.id == bindparam("into"), _rounds.state == RoundStatus.OPEN, _count_then <= _rounds.maximum)
     .values(
         received=_count_then,
         complete=case(
@@ -54,11 +55,11 @@ COUNT = (
     )
 )
 
-Item = tuple[Sent, "Future[None]"]
+Item = tuple[ReceivedUpdate, "Future[None]"]
 
 
 class Ingest:
-    """The one writer of updates in a process."""
+    """Checks and stores the updates of one process."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -72,14 +73,14 @@ class Ingest:
             thread.start()
         self._checkers = ThreadPoolExecutor(CHECKERS, "check")
 
-    def receive(self, sent: Sent, parameters: int) -> "Future[None]":
-        """Check an update and hand it over; the future is done when it is committed, or fails with a `Problem`."""
+    def receive(self, sent: ReceivedUpdate, parameters: int) -> "Future[None]":
+        """Check and store an update; the future is done when it is committed, or fails with a `DomainError`."""
         done: Future[None] = Future()
         self._checkers.submit(self._check, sent, parameters, done)
         return done
 
-    def submit(self, sent: Sent) -> "Future[None]":
-        """Hand over an update that was checked."""
+    def submit(self, sent: ReceivedUpdate) -> "Future[None]":
+        """Store an update that was checked."""
         done: Future[None] = Future()
         self._waiting.put((sent, done))
         return done
@@ -92,7 +93,7 @@ class Ingest:
         for thread in self._threads:
             thread.join()
 
-    def _check(self, sent: Sent, parameters: int, done: "Future[None]") -> None:
+    def _check(self, sent: ReceivedUpdate, parameters: int, done: "Future[None]") -> None:
         try:
             check(sent, parameters)
         except Exception as error:
@@ -121,7 +122,7 @@ class Ingest:
             with self._database.writing() as session:
                 outcomes = store(session, [sent for sent, _ in batch])
         except Exception as error:
-            if len(batch) > 1:  # one of them spoils it for all: each by itself
+            if len(batch) > 1:  # one of them makes all fail: store each by itself
                 for item in batch:
                     self._store([item])
                 return
@@ -135,18 +136,18 @@ class Ingest:
 
 def _reason(error: Exception) -> Exception:
     if isinstance(error, IntegrityError):
-        return Problem("not-enrolled", "The participant has left.")
+        return NotEnrolledError("The participant has left.")
     return error
 
 
-def store(session: Session, batch: list[Sent]) -> list[Exception | None]:
+def store(session: Session, batch: list[ReceivedUpdate]) -> list[Exception | None]:
     """Store updates in one transaction; return for each why it was not, or None."""
     connection = session.connection()
     rounds = connection.execute(LOOK, {"rounds": list({sent.round for sent in batch})})
     found = {row.id: row for row in rounds}
     outcomes: list[Exception | None] = [_unwanted(found.get(sent.round)) for sent in batch]
     wanted = [place for place, outcome in enumerate(outcomes) if outcome is None]
-    # Two transactions that store the same updates must not wait for each other.
+    # In one order everywhere, so that two transactions with the same updates do not deadlock.
     wanted.sort(key=lambda place: (batch[place].round, batch[place].participant))
     if not wanted:
         return _unless_received(session, batch, outcomes)
@@ -164,33 +165,33 @@ def store(session: Session, batch: list[Sent]) -> list[Exception | None]:
     ]
     added = connection.execute(ADD[connection.dialect.name], rows).all()
     numbers = {(round, participant): id for id, round, participant in added}
-    octets = []
+    rows_of_bytes = []
     for place in wanted:
         number = numbers.pop((batch[place].round, batch[place].participant), None)
         if number is None:
-            outcomes[place] = Problem("already-sent")
+            outcomes[place] = AlreadySentError()
         else:
-            octets.append({"update": number, "data": batch[place].data})
-    if octets:
+            rows_of_bytes.append({"update": number, "data": batch[place].data})
+    if rows_of_bytes:
         if connection.dialect.name == "postgresql":
-            # One after the other: what is sent for all at once is first gathered in the driver's memory.
+            # One by one: the driver would gather all of them in memory first.
             driver: Any = connection.connection
             with driver.cursor() as cursor:
-                for row in octets:
+                for row in rows_of_bytes:
                     cursor.execute("INSERT INTO octets (update, data) VALUES (%s, %b)", (row["update"], row["data"]))
         else:
-            connection.execute(KEEP, octets)
+            connection.execute(KEEP, rows_of_bytes)
     for round in {batch[place].round for place in wanted}:
         new = sum(one.round == round for one in added)
         _count(session, round, new)
     return _unless_received(session, batch, outcomes)
 
 
-def _unwanted(round: Any) -> Problem | None:
+def _unwanted(round: Any) -> Exception | None:
     if round is None:
-        return Problem("unknown-round")
-    if round.state != State.OPEN or round.deadline <= now() or round.received >= round.maximum:
-        return Problem("round-closed", "The round takes no more updates; ask for the current one.")
+        return UnknownRoundError()
+    if round.status != RoundStatus.OPEN or round.deadline <= now() or round.received >= round.maximum:
+        return RoundClosedError()
     return None
 
 
@@ -201,11 +202,13 @@ def _count(session: Session, round: int, new: int) -> None:
     """
     done = session.connection().execute(COUNT, {"into": round, "new": new, "moment": now()})
     if done.rowcount != 1:
-        raise Problem("round-closed", "The round takes no more updates; ask for the current one.")
+        raise RoundClosedError()
 
 
-def _unless_received(session: Session, batch: list[Sent], outcomes: list[Exception | None]) -> list[Exception | None]:
-    """Turn refusals of what was received before, the very same octets, into success."""
+def _unless_received(
+    session: Session, batch: list[ReceivedUpdate], outcomes: list[Exception | None]
+) -> list[Exception | None]:
+    """Turn refusals of updates that were received before, byte for byte, into success."""
     refused = [place for place, outcome in enumerate(outcomes) if outcome is not None]
     if not refused:
         return outcomes
@@ -213,7 +216,9 @@ def _unless_received(session: Session, batch: list[Sent], outcomes: list[Excepti
     people = {batch[place].participant for place in refused}
     before = {
         (row.round, row.participant): row.sha256
-        for row in session.scalars(select(Update).where(Update.round.in_(rounds), Update.participant.in_(people)))
+        for row in session.scalars(
+            select(UpdateRow).where(UpdateRow.round.in_(rounds), UpdateRow.participant.in_(people))
+        )
     }
     for place in refused:
         sent = batch[place]
@@ -221,16 +226,18 @@ def _unless_received(session: Session, batch: list[Sent], outcomes: list[Excepti
         if known == sent.sha256:
             outcomes[place] = None
         elif known is not None:
-            outcomes[place] = Problem("already-sent", "Another update of this round was received before.")
+            outcomes[place] = AlreadySentError("Another update of this round was received before.")
     return outcomes
 
 
 def note_refusal(database: Database, round: int, participant: str, reason: str) -> None:
-    """Remember that a participant sent rubbish to an open round; once a round is enough."""
+    """Note that a participant sent an invalid update to an open round; one note per round is enough."""
     with contextlib.suppress(IntegrityError), database.writing() as session:  # they may leave at this moment
-        found = session.get(Round, round)
-        if found is None or found.state != State.OPEN or session.get(Participant, participant) is None:
+        found = session.get(RoundRow, round)
+        if found is None or found.status != RoundStatus.OPEN or session.get(ParticipantRow, participant) is None:
             return
-        add: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[session.get_bind().dialect.name](Refusal)
+        add: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[session.get_bind().dialect.name](
+            RefusalRow
+        )
         row = add.values(round=round, participant=participant, reason=reason, received=now())
         session.execute(row.on_conflict_do_nothing())

@@ -1,4 +1,4 @@
-"""The server's own key, and what it is for: hashes that nobody can make or try out without it."""
+"""The server's key: keyed hashes, which nobody can compute without it."""
 
 import contextlib
 import hashlib
@@ -14,7 +14,7 @@ FILE = "server.key"
 
 
 class Key:
-    """Makes keyed hashes, each kind for one purpose."""
+    """Computes keyed hashes, different ones for each purpose."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
@@ -57,10 +57,10 @@ def new_secret() -> str:
 
 
 def secret_hash(secret: str) -> bytes:
-    """Return what is kept of a secret. It is random and long: one round of SHA-256 is enough, nobody guesses it."""
+    """Return the hash of a secret that is stored. Secrets are long and random, so plain SHA-256 is enough."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 def same(one: bytes, other: bytes) -> bool:
-    """Compare in a time that does not tell how much is alike."""
+    """Compare in constant time."""
     return hmac.compare_digest(one, other)

@@ -1,7 +1,7 @@
-"""How often one address may do something.
+"""Limits on what one network address may do.
 
-Enrolments are counted in the database, under a keyed hash of the address, so that several processes and a restart count
-together; other requests in memory, where a look costs nothing.
+Enrolments are counted in the database, under a keyed hash of the address, so that several processes, and one
+after a restart, count together. Other requests are counted in memory, which costs nothing.
 """
 
 import ipaddress
@@ -14,10 +14,10 @@ from sqlalchemy import delete
 from sqlalchemy.dialects import postgresql, sqlite
 
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Limit
+from eitr.server.db.tables import LimitRow
 from eitr.server.domain.clock import now
+from eitr.server.domain.errors import LimitReachedError
 from eitr.server.domain.keys import Key
-from eitr.server.web.problems import Problem
 
 HOUR = 3600
 MINUTE = 60.0
@@ -40,8 +40,8 @@ def network_of(address: str) -> str:
     return str(found)
 
 
-class Enrolments:
-    """At most so many from one address in an hour."""
+class EnrolmentLimit:
+    """Limits the enrolments from one address in an hour."""
 
     def __init__(self, database: Database, key: Key, most: int) -> None:
         self._database, self._key, self._most = database, key, most
@@ -52,23 +52,21 @@ class Enrolments:
         stretch = int(moment.timestamp()) // HOUR
         hashed = self._key.hash("enrolment", network_of(address))
         with self._database.writing() as session:
-            session.execute(delete(Limit).where(Limit.expires < moment))
+            session.execute(delete(LimitRow).where(LimitRow.expires < moment))
             # One statement: many may come at once, and be the first.
             insert: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[session.get_bind().dialect.name]
             expires = moment + timedelta(seconds=HOUR)
-            first = insert(Limit).values(key=hashed, stretch=stretch, count=1, expires=expires)
-            more = first.on_conflict_do_update(index_elements=["key", "stretch"], set_={"count": Limit.count + 1})
-            if session.scalars(more.returning(Limit.count)).one() > self._most:
+            first = insert(LimitRow).values(key=hashed, stretch=stretch, count=1, expires=expires)
+            more = first.on_conflict_do_update(index_elements=["key", "stretch"], set_={"count": LimitRow.count + 1})
+            if session.scalars(more.returning(LimitRow.count)).one() > self._most:
                 wait = HOUR - int(moment.timestamp()) % HOUR
-                raise Problem(
-                    "too-many-requests",
-                    f"{self._most} enrolments an hour are enough; try again later.",
-                    headers={"Retry-After": str(wait)},
+                raise LimitReachedError(
+                    f"{self._most} enrolments an hour are enough; try again later.", retry_after=wait
                 )
 
 
-class Requests:
-    """At most so many from one address in a minute, refilled evenly."""
+class RequestLimit:
+    """Limits the requests from one address in a minute, as a token bucket."""
 
     def __init__(self, most: int) -> None:
         self._most = float(most)

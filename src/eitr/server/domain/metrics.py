@@ -1,4 +1,4 @@
-"""Numbers for Prometheus. They name no participant."""
+"""Metrics for Prometheus. They name no participant."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -18,7 +18,7 @@ class Metrics:
         )
         self.updates = Counter("eitr_updates", "Updates received.", registry=self.registry)
         self.refusals = Counter(
-            "eitr_updates_refused", "Updates refused at the door.", ("reason",), registry=self.registry
+            "eitr_updates_refused", "Updates rejected because of their bytes.", ("reason",), registry=self.registry
         )
         self.rounds = Counter("eitr_rounds", "Rounds ended by this worker.", ("outcome",), registry=self.registry)
         self.version = Gauge("eitr_model_version", "The current version of the model.", registry=self.registry)

@@ -17,7 +17,7 @@ from eitr.datasets.validation import Score, ValidationSet
 from eitr.model import Network, Vector
 from eitr.model.classifier import Classifier
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import UNDER_WAY, Audit, Model, Round, Vocabulary
+from eitr.server.db.tables import UNDER_WAY, AuditRow, ModelRow, RoundRow, VocabularyRow
 from eitr.server.domain.clock import now
 from eitr.server.domain.rounds import abandoned
 from eitr.taxonomy import NAMES
@@ -30,7 +30,7 @@ STALE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Current:
+class PublishedModel:
     """What the manifest says."""
 
     version: int
@@ -78,24 +78,24 @@ class Models:
     def __init__(self, database: Database, remembered: int = 4) -> None:
         self._database, self._remembered = database, remembered
         self._lock = threading.Lock()
-        self._current: tuple[float, Current] | None = None
+        self._current: tuple[float, PublishedModel] | None = None
         self._weights: dict[int, bytes] = {}
 
-    def current(self) -> Current:
+    def current(self) -> PublishedModel:
         """Return the newest version."""
         known = self._current
         if known is not None and time.monotonic() - known[0] < FRESH_SECONDS / 4:
             return known[1]
         with self._database.reading() as session:
-            newest = session.scalar(select(func.max(Model.version)))
+            newest = session.scalar(select(func.max(ModelRow.version)))
             if known is not None and known[1].version == newest:
                 found = known[1]
             else:
-                found = described(session.get_one(Model, newest, options=[defer(Model.weights)]))
+                found = described(session.get_one(ModelRow, newest, options=[defer(ModelRow.weights)]))
         self._current = (time.monotonic(), found)
         return found
 
-    def known(self) -> Current | None:
+    def known(self) -> PublishedModel | None:
         """Return the newest version, if it is known without asking the database."""
         known = self._current
         return known[1] if known is not None and time.monotonic() - known[0] < STALE_SECONDS else None
@@ -108,10 +108,10 @@ class Models:
             except Exception:
                 log.exception("the current version could not be read; who asks next waits for it")
 
-    def version(self, version: int) -> Current | None:
+    def version(self, version: int) -> PublishedModel | None:
         """Return some version; None if there is no such one."""
         with self._database.reading() as session:
-            found = session.get(Model, version, options=[defer(Model.weights)])
+            found = session.get(ModelRow, version, options=[defer(ModelRow.weights)])
             return None if found is None else described(found)
 
     def weights(self, version: int) -> bytes | None:
@@ -120,7 +120,7 @@ class Models:
             if version in self._weights:
                 return self._weights[version]
         with self._database.reading() as session:
-            data = session.scalar(select(Model.weights).where(Model.version == version)) or None
+            data = session.scalar(select(ModelRow.weights).where(ModelRow.version == version)) or None
         if data is not None:
             with self._lock:
                 self._weights[version] = data
@@ -138,13 +138,13 @@ class Models:
     def vocabulary(self, sha256: str) -> bytes | None:
         """Return the file of a vocabulary."""
         with self._database.reading() as session:
-            return session.scalar(select(Vocabulary.content).where(Vocabulary.sha256 == sha256))
+            return session.scalar(select(VocabularyRow.content).where(VocabularyRow.sha256 == sha256))
 
 
-def described(model: Model) -> Current:
+def described(model: ModelRow) -> PublishedModel:
     """Return what a row says, without the weights."""
     created = model.created.isoformat(timespec="seconds")
-    return Current(model.version, tuple(model.layers), model.sha256, model.vocabulary, created)
+    return PublishedModel(model.version, tuple(model.layers), model.sha256, model.vocabulary, created)
 
 
 def publish(
@@ -152,17 +152,17 @@ def publish(
     *,
     origin: str,
     vector: Vector,
-    like: Model | None = None,
+    like: ModelRow | None = None,
     layers: tuple[int, ...] = (),
     vocabulary: str = "",
     score: Score | None = None,
     round: int | None = None,
     restored: int | None = None,
-) -> Model:
+) -> ModelRow:
     """Add a version, one above the highest. Two at once cannot both succeed: the number is the primary key."""
     weights = vector.astype("<f4").tobytes()
-    newest = session.scalar(select(func.max(Model.version))) or 0
-    model = Model(
+    newest = session.scalar(select(func.max(ModelRow.version))) or 0
+    model = ModelRow(
         version=newest + 1,
         created=now(),
         origin=origin,
@@ -183,7 +183,7 @@ def publish(
 def publish_shipped(database: Database, scoring: ValidationSet) -> None:
     """Make the model of the package version 1, if there is no version yet."""
     with database.reading() as session:
-        if session.scalar(select(func.max(Model.version))) is not None:
+        if session.scalar(select(func.max(ModelRow.version))) is not None:
             return
     shipped = Classifier.shipped()
     content = shipped.vocabulary.to_json().encode()
@@ -193,12 +193,12 @@ def publish_shipped(database: Database, scoring: ValidationSet) -> None:
     with database.writing() as session:
         if not database.sqlite:
             session.connection().exec_driver_sql("LOCK TABLE models IN EXCLUSIVE MODE")
-        if session.scalar(select(func.max(Model.version))) is not None:
+        if session.scalar(select(func.max(ModelRow.version))) is not None:
             return
-        session.add(Vocabulary(sha256=sha256, content=content))
+        session.add(VocabularyRow(sha256=sha256, content=content))
         session.flush()
         publish(session, origin="shipped", vector=vector, layers=network.layers, vocabulary=sha256, score=score)
-        session.add(Audit(at=now(), who="server", action="published the shipped model", detail={"version": 1}))
+        session.add(AuditRow(at=now(), who="server", action="published the shipped model", detail={"version": 1}))
 
 
 def roll_back(database: Database, version: int, who: str) -> int | None:
@@ -207,14 +207,14 @@ def roll_back(database: Database, version: int, who: str) -> int | None:
     A round under way trains what is being taken back: it is abandoned.
     """
     with database.writing() as session:
-        old = session.get(Model, version)
+        old = session.get(ModelRow, version)
         if old is None or not old.weights:
             return None
         vector = np.frombuffer(old.weights, "<f4").astype(np.float32)
         new = publish(session, origin="rollback", vector=vector, like=old, restored=version)
         new.accuracy, new.class_accuracy = old.accuracy, old.class_accuracy
-        session.add(Audit(at=now(), who=who, action="rolled back", detail={"to": version, "as": new.version}))
-        round = session.scalar(select(Round.id).where(Round.under_way.is_(True)))
+        session.add(AuditRow(at=now(), who=who, action="rolled back", detail={"to": version, "as": new.version}))
+        round = session.scalar(select(RoundRow.id).where(RoundRow.under_way.is_(True)))
         if round is not None:
             abandoned(session, round, f"the model was rolled back to version {version}", who, *UNDER_WAY)
         return new.version

@@ -1,68 +1,68 @@
-"""Operators: a link to set the first password, passwords, sessions."""
+"""Operators: setup links, passwords and sessions."""
 
 from datetime import timedelta
 
 import argon2
 from sqlalchemy import delete, func, select
-from sqlalchemy.orm import Session as Transaction
+from sqlalchemy.orm import Session
 
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Audit, Operator, Session, SetupLink
+from eitr.server.db.tables import AuditRow, OperatorRow, SessionRow, SetupLinkRow
 from eitr.server.domain.clock import now
+from eitr.server.domain.errors import InvalidInputError
 from eitr.server.domain.keys import new_secret, secret_hash
-from eitr.server.web.problems import Problem
 
 LINK_HOURS = 1
 SHORTEST_PASSWORD = 12
 LONGEST_PASSWORD = 1000
 _hasher = argon2.PasswordHasher()
 _NOBODY = _hasher.hash(new_secret())
-"""Compared with when there is no such operator: to ask takes as long."""
+"""Verified against when there is no such operator, so that the answer takes as long."""
 
 
 def setup_link(database: Database, *, again: bool = False) -> str | None:
     """Make a one-time code that sets an operator's password; None if there is an operator already."""
     with database.writing() as session:
-        if not again and session.scalar(select(func.count()).select_from(Operator)):
+        if not again and session.scalar(select(func.count()).select_from(OperatorRow)):
             return None
-        session.execute(delete(SetupLink))
+        session.execute(delete(SetupLinkRow))
         code = new_secret()
-        session.add(SetupLink(hash=secret_hash(code), expires=now() + timedelta(hours=LINK_HOURS)))
+        session.add(SetupLinkRow(hash=secret_hash(code), expires=now() + timedelta(hours=LINK_HOURS)))
         return code
 
 
 def set_password(database: Database, code: str, name: str, password: str) -> None:
     """Use a one-time code: make an operator, or give one a new password."""
     if not 1 <= len(name) <= 100 or not name.isprintable():
-        raise Problem("malformed-request", "A name has 1 to 100 characters.")
+        raise InvalidInputError("A name has 1 to 100 characters.")
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
-        raise Problem("malformed-request", f"A password has {SHORTEST_PASSWORD} characters or more.")
+        raise InvalidInputError(f"A password has {SHORTEST_PASSWORD} characters or more.")
     with database.reading() as session:
         _link(session, code)  # before the work of hashing, which anybody could ask for
     hashed = _hasher.hash(password)
     with database.writing() as session:
         link = _link(session, code)
         session.delete(link)
-        found = session.scalar(select(Operator).where(Operator.name == name))
+        found = session.scalar(select(OperatorRow).where(OperatorRow.name == name))
         if found is None:
-            session.add(Operator(name=name, password_hash=hashed, created=now()))
+            session.add(OperatorRow(name=name, password_hash=hashed, created=now()))
         else:
             found.password_hash = hashed
-            session.execute(delete(Session).where(Session.operator == found.id))
-        session.add(Audit(at=now(), who=name, action="set a password", detail={}))
+            session.execute(delete(SessionRow).where(SessionRow.operator == found.id))
+        session.add(AuditRow(at=now(), who=name, action="set a password", detail={}))
 
 
-def _link(session: Transaction, code: str) -> SetupLink:
-    found = session.get(SetupLink, secret_hash(code))
+def _link(session: Session, code: str) -> SetupLinkRow:
+    found = session.get(SetupLinkRow, secret_hash(code))
     if found is None or found.expires < now():
-        raise Problem("malformed-request", "The link was used, or is too old: make a new one with `eitr operator`.")
+        raise InvalidInputError("The link was used, or is too old: make a new one with `eitr operator`.")
     return found
 
 
 def sign_in(database: Database, name: str, password: str, hours: float) -> str | None:
     """Check a password; return the token of a new session, None if name or password is wrong."""
     with database.reading() as session:
-        found = session.scalar(select(Operator).where(Operator.name == name))
+        found = session.scalar(select(OperatorRow).where(OperatorRow.name == name))
     try:
         _hasher.verify(_NOBODY if found is None else found.password_hash, password[:LONGEST_PASSWORD])
     except argon2.exceptions.VerificationError:
@@ -72,22 +72,24 @@ def sign_in(database: Database, name: str, password: str, hours: float) -> str |
     token, moment = new_secret(), now()
     with database.writing() as session:
         session.add(
-            Session(hash=secret_hash(token), operator=found.id, created=moment, expires=moment + timedelta(hours=hours))
+            SessionRow(
+                hash=secret_hash(token), operator=found.id, created=moment, expires=moment + timedelta(hours=hours)
+            )
         )
-        session.add(Audit(at=moment, who=found.name, action="signed in", detail={}))
+        session.add(AuditRow(at=moment, who=found.name, action="signed in", detail={}))
     return token
 
 
 def signed_in(database: Database, token: str) -> str | None:
     """Return the name of the operator whose session this is; None if it is none."""
     with database.reading() as session:
-        found = session.get(Session, secret_hash(token))
+        found = session.get(SessionRow, secret_hash(token))
         if found is None or found.expires < now():
             return None
-        return session.get_one(Operator, found.operator).name
+        return session.get_one(OperatorRow, found.operator).name
 
 
 def sign_out(database: Database, token: str) -> None:
     """End a session."""
     with database.writing() as session:
-        session.execute(delete(Session).where(Session.hash == secret_hash(token)))
+        session.execute(delete(SessionRow).where(SessionRow.hash == secret_hash(token)))

@@ -1,46 +1,50 @@
-"""Who takes part: enrolment, secrets, one's own data, and leaving.
+"""Participants: enrolment, secrets, their own data, and erasure.
 
-A participant who leaves takes everything along but one thing: enrolled by invitation, the reputation waits, under a
-keyed hash of the code, for whoever comes back with it. Nobody washes a bad name off by leaving.
+When a participant leaves, everything about them is deleted except one thing: the reputation of somebody who enrolled by
+invitation is kept under a keyed hash of the code, and applies again when they return with it. So nobody gets rid of a
+bad reputation by leaving.
 """
 
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
-from sqlalchemy import delete, select, update
+from sqlalchemy import bindparam, delete, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import (
-    Invitation,
-    Memory,
-    Observation,
-    Octets,
-    Participant,
-    Refusal,
-    Round,
-    Standing,
-    Update,
+    InvitationRow,
+    KeptReputationRow,
+    ObservationRow,
+    ParticipantRow,
+    RefusalRow,
+    RoundRow,
+    RuleStateRow,
+    UpdateBytesRow,
+    UpdateRow,
 )
 from eitr.server.domain.clock import now
+from eitr.server.domain.errors import BusyError, InvitationNeededError, NotEnrolledError
 from eitr.server.domain.keys import Key, new_secret, same, secret_hash
 from eitr.server.domain.rounds import changed
 from eitr.server.domain.rule_states import packed, unpacked
-from eitr.server.web.problems import Problem
 
 INVITATION = "invitation"
 SEEN_EVERY = timedelta(minutes=10)
 """How exactly it is known when a participant was last there: not every request writes."""
+CREDENTIALS = select(ParticipantRow.secret_hash, ParticipantRow.seen).where(
+    ParticipantRow.id == bindparam("participant")
+)
+"""Made once, because every request of a participant runs it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enrolled:
-    """What a participant is told, once."""
+    """The credentials of a new participant, told only once."""
 
     id: str
     secret: str
@@ -55,17 +59,17 @@ class Participants:
     def enrol(self, code: str | None, *, invited_only: bool) -> Enrolled:
         """Add a participant; with the invitation of one who is there already, give that one a new secret."""
         if code is None and invited_only:
-            raise Problem("invitation-needed", "This server enrols invited participants only: send their code.")
+            raise InvitationNeededError("This server enrols invited participants only: send their code.")
         secret, moment = new_secret(), now()
         invitation = None if code is None else self._key.hash(INVITATION, code)
         with self._database.writing() as session:
             if invitation is not None:
                 self._check(session, invitation)
-                known = session.scalar(select(Participant).where(Participant.invitation == invitation))
+                known = session.scalar(select(ParticipantRow).where(ParticipantRow.invitation == invitation))
                 if known is not None:
                     known.secret_hash, known.seen = secret_hash(secret), moment
                     return Enrolled(known.id, secret)
-            added = Participant(
+            added = ParticipantRow(
                 id=uuid.uuid4().hex,
                 secret_hash=secret_hash(secret),
                 invitation=invitation,
@@ -76,39 +80,32 @@ class Participants:
             try:
                 session.flush()
             except IntegrityError:
-                raise Problem("busy", "The same invitation is being used at this moment.") from None
+                raise BusyError("The same invitation is being used at this moment.") from None
             if invitation is not None:
-                _welcome_back(session, added.id, invitation)
+                _restore_reputation(session, added.id, invitation)
             return Enrolled(added.id, secret)
 
     def known(self, id: str, secret: str) -> bool:
         """Say whether there is such a participant with this secret, and note that they were there."""
-        return self.all_known([(id, secret)])[0]
-
-    def all_known(self, claims: Sequence[tuple[str, str]]) -> list[bool]:
-        """Say of each pair of id and secret whether there is such a participant, and note that they were there."""
         with self._database.reading() as session:
-            query = select(Participant.id, Participant.secret_hash, Participant.seen)
-            found = {row.id: row for row in session.execute(query.where(Participant.id.in_({id for id, _ in claims})))}
-        nobody, moment = secret_hash(""), now()
-        right = []
-        for id, secret in claims:
-            row = found.get(id)
-            # The work is the same whether or not the participant exists.
-            right.append(same(nobody if row is None else row.secret_hash, secret_hash(secret)) and row is not None)
-        back = {id for (id, _), one in zip(claims, right, strict=True) if one and moment - found[id].seen > SEEN_EVERY}
-        if back:
+            row = session.execute(CREDENTIALS, {"participant": id}).one_or_none()
+        # The work is the same whether or not the participant exists.
+        kept = secret_hash("") if row is None else row.secret_hash
+        if not same(kept, secret_hash(secret)) or row is None:
+            return False
+        moment = now()
+        if moment - row.seen > SEEN_EVERY:
             with self._database.writing() as session:
-                session.execute(update(Participant).where(Participant.id.in_(back)).values(seen=moment))
-        return right
+                session.execute(update(ParticipantRow).where(ParticipantRow.id == id).values(seen=moment))
+        return True
 
     def export(self, id: str) -> dict[str, Any]:
         """Return everything that is kept about a participant, except what the rule thinks of them."""
         with self._database.reading() as session:
-            found = session.get(Participant, id)
-            if found is None:  # gone since they proved who they are
-                raise Problem("not-enrolled", "The participant has left.")
-            sent = session.scalars(select(Update).where(Update.participant == id).order_by(Update.id)).all()
+            found = session.get(ParticipantRow, id)
+            if found is None:  # they have left since they were authenticated
+                raise NotEnrolledError("The participant has left.")
+            sent = session.scalars(select(UpdateRow).where(UpdateRow.participant == id).order_by(UpdateRow.id)).all()
             return {
                 "participant": id,
                 "enrolled": found.enrolled.isoformat(),
@@ -127,7 +124,7 @@ class Participants:
             }
 
     def erase(self, id: str) -> None:
-        """Delete a participant and everything about them; an update under way goes, too."""
+        """Delete a participant and everything about them, including an update in an open round."""
         with self._database.writing() as session:
             erase(session, id)
 
@@ -135,46 +132,48 @@ class Participants:
         """Make an invitation and return its code, which is not kept."""
         code = new_secret()[:24]
         with self._database.writing() as session:
-            session.add(Invitation(hash=self._key.hash(INVITATION, code), note=note, created=now()))
+            session.add(InvitationRow(hash=self._key.hash(INVITATION, code), note=note, created=now()))
         return code
 
     def revoke(self, hash: bytes) -> bool:
-        """End an invitation: who is there stays, nobody else comes with it."""
-        valid = (Invitation.hash == hash, Invitation.revoked.is_(None))
+        """Revoke an invitation; whoever enrolled with it stays."""
+        valid = (InvitationRow.hash == hash, InvitationRow.revoked.is_(None))
         with self._database.writing() as session:
-            done = session.execute(update(Invitation).where(*valid).values(revoked=now()))
+            done = session.execute(update(InvitationRow).where(*valid).values(revoked=now()))
             return changed(done)
 
     @staticmethod
     def _check(session: Session, invitation: bytes) -> None:
-        found = session.get(Invitation, invitation)
+        found = session.get(InvitationRow, invitation)
         if found is None or found.revoked is not None:
-            raise Problem("invitation-needed", "The invitation is unknown or was revoked; ask for a new one.")
+            raise InvitationNeededError("The invitation is unknown or was revoked; ask for a new one.")
 
 
 def erase(session: Session, id: str) -> None:
     """Delete a participant, within a transaction; their updates in an open round no longer count."""
-    found = session.get(Participant, id)
+    found = session.get(ParticipantRow, id)
     if found is None:
         return
     if found.invitation is not None:
-        for kept in session.scalars(select(Memory).where(Memory.participant == id)):
-            # Of the past only how the participant behaved stays, as numbers between 0 and 1; no step is kept.
+        for kept in session.scalars(select(RuleStateRow).where(RuleStateRow.participant == id)):
+            # Only the reputation is kept, as numbers between 0 and 1; nothing of the updates themselves.
             history = {name: array for name, array in unpacked(kept.arrays).items() if array.dtype == np.float64}
             session.merge(
-                Standing(
+                KeptReputationRow(
                     invitation=found.invitation, rule=kept.rule, rounds=kept.rounds, arrays=packed(history), since=now()
                 )
             )
-    open_rounds = select(Update.round).where(Update.participant == id, Update.id.in_(select(Octets.update)))
-    session.execute(update(Round).where(Round.id.in_(open_rounds)).values(received=Round.received - 1))
-    for table in (Update, Refusal, Observation, Memory):
+    open_rounds = select(UpdateRow.round).where(
+        UpdateRow.participant == id, UpdateRow.id.in_(select(UpdateBytesRow.update))
+    )
+    session.execute(update(RoundRow).where(RoundRow.id.in_(open_rounds)).values(received=RoundRow.received - 1))
+    for table in (UpdateRow, RefusalRow, ObservationRow, RuleStateRow):
         session.execute(delete(table).where(table.participant == id))
-    session.execute(delete(Participant).where(Participant.id == id))
+    session.execute(delete(ParticipantRow).where(ParticipantRow.id == id))
 
 
-def _welcome_back(session: Session, id: str, invitation: bytes) -> None:
-    """Give a participant the reputation that waits for whoever has this invitation."""
-    for kept in session.scalars(select(Standing).where(Standing.invitation == invitation)).all():
-        session.add(Memory(participant=id, rule=kept.rule, rounds=kept.rounds, arrays=kept.arrays))
+def _restore_reputation(session: Session, id: str, invitation: bytes) -> None:
+    """Give a participant the reputation that was kept under this invitation."""
+    for kept in session.scalars(select(KeptReputationRow).where(KeptReputationRow.invitation == invitation)).all():
+        session.add(RuleStateRow(participant=id, rule=kept.rule, rounds=kept.rounds, arrays=kept.arrays))
         session.delete(kept)

@@ -1,4 +1,4 @@
-"""What is old is deleted: how long everything is kept, in one place."""
+"""Deleting old data: all retention periods are applied here."""
 
 from datetime import timedelta
 
@@ -6,16 +6,16 @@ from sqlalchemy import delete, func, select
 
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import (
-    Audit,
-    Limit,
-    Model,
-    Observation,
-    Participant,
-    Refusal,
-    Round,
-    Session,
-    SetupLink,
-    Update,
+    AuditRow,
+    LimitRow,
+    ModelRow,
+    ObservationRow,
+    ParticipantRow,
+    RefusalRow,
+    RoundRow,
+    SessionRow,
+    SetupLinkRow,
+    UpdateRow,
 )
 from eitr.server.domain.clock import now
 from eitr.server.domain.participants import erase
@@ -33,24 +33,24 @@ class Retention:
         moment, settings = now(), self._settings
         long_ago = moment - timedelta(days=settings.keep_observations_days)
         with self._database.writing() as session:
-            old_rounds = select(Round.id).where(Round.ended < long_ago)
-            for table in (Observation, Refusal, Update):
+            old_rounds = select(RoundRow.id).where(RoundRow.ended < long_ago)
+            for table in (ObservationRow, RefusalRow, UpdateRow):
                 session.execute(delete(table).where(table.round.in_(old_rounds)))
             absent = moment - timedelta(days=settings.keep_participants_days)
-            for id in session.scalars(select(Participant.id).where(Participant.seen < absent)).all():
+            for id in session.scalars(select(ParticipantRow.id).where(ParticipantRow.seen < absent)).all():
                 erase(session, id)
-            session.execute(delete(Audit).where(Audit.at < moment - timedelta(days=settings.keep_audit_days)))
-            session.execute(delete(Limit).where(Limit.expires < moment))
-            session.execute(delete(Session).where(Session.expires < moment))
-            session.execute(delete(SetupLink).where(SetupLink.expires < moment))
-            newest = session.scalar(select(func.max(Model.version))) or 0
-            in_use = select(Round.base).where(Round.under_way.is_(True))
+            session.execute(delete(AuditRow).where(AuditRow.at < moment - timedelta(days=settings.keep_audit_days)))
+            session.execute(delete(LimitRow).where(LimitRow.expires < moment))
+            session.execute(delete(SessionRow).where(SessionRow.expires < moment))
+            session.execute(delete(SetupLinkRow).where(SetupLinkRow.expires < moment))
+            newest = session.scalar(select(func.max(ModelRow.version))) or 0
+            in_use = select(RoundRow.base).where(RoundRow.under_way.is_(True))
             old_models = (
-                Model.version > 1,
-                Model.version <= newest - settings.keep_models,
-                Model.version.not_in(in_use),
+                ModelRow.version > 1,
+                ModelRow.version <= newest - settings.keep_models,
+                ModelRow.version.not_in(in_use),
             )
-            used_before = session.scalars(select(Model.version).where(*old_models)).all()
+            used_before = session.scalars(select(ModelRow.version).where(*old_models)).all()
             # Rounds remember which version they began with: its row stays, its weights go.
             for version in used_before:
-                session.get_one(Model, version).weights = b""
+                session.get_one(ModelRow, version).weights = b""

@@ -1,6 +1,6 @@
 """Rounds: open -> closing -> aggregating -> published, quarantined or abandoned.
 
-Every step is one transaction that names the state it starts from: done twice, or by two at once, it happens once.
+Every step is one transaction that names the status it starts from: done twice, or by two at once, it happens once.
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Audit, Model, Octets, Round, State, Update
+from eitr.server.db.tables import AuditRow, ModelRow, RoundRow, RoundStatus, UpdateBytesRow, UpdateRow
 from eitr.server.domain.clock import now
 from eitr.server.settings import ServerSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """What participants are told of an open round."""
+class OpenRound:
+    """A round that takes updates, as participants see it."""
 
     id: int
     base: int
@@ -43,23 +43,23 @@ class Rounds:
     def __init__(self, database: Database, settings: ServerSettings) -> None:
         self._database, self._settings = database, settings
 
-    def current(self) -> Call | None:
+    def current(self) -> OpenRound | None:
         """Return the round that takes updates; None if there is none."""
         with self._database.reading() as session:
-            found = session.scalar(select(Round).where(Round.state == State.OPEN))
+            found = session.scalar(select(RoundRow).where(RoundRow.status == RoundStatus.OPEN))
         if found is None or found.deadline <= now():
             return None
-        return Call(found.id, found.base, found.deadline, found.plan)
+        return OpenRound(found.id, found.base, found.deadline, found.plan)
 
-    def get(self, id: int) -> Round | None:
+    def get(self, id: int) -> RoundRow | None:
         """Return a round."""
         with self._database.reading() as session:
-            return session.get(Round, id)
+            return session.get(RoundRow, id)
 
     def received(self, id: int, participant: str) -> bytes | None:
         """Return the SHA-256 of what a participant sent in a round; None if nothing was received."""
         with self._database.reading() as session:
-            query = select(Update.sha256).where(Update.round == id, Update.participant == participant)
+            query = select(UpdateRow.sha256).where(UpdateRow.round == id, UpdateRow.participant == participant)
             return session.scalar(query)
 
     def open(self, who: str = "server") -> int | None:
@@ -67,11 +67,11 @@ class Rounds:
         settings, moment = self._settings, now()
         try:
             with self._database.writing() as session:
-                if session.scalar(select(Round.id).where(Round.under_way.is_(True))) is not None:
+                if session.scalar(select(RoundRow.id).where(RoundRow.under_way.is_(True))) is not None:
                     return None
-                base = session.scalars(select(func.max(Model.version))).one()
-                added = Round(
-                    state=State.OPEN,
+                base = session.scalars(select(func.max(ModelRow.version))).one()
+                added = RoundRow(
+                    status=RoundStatus.OPEN,
                     under_way=True,
                     base=base,
                     opened=moment,
@@ -87,7 +87,7 @@ class Rounds:
                 )
                 session.add(added)
                 session.flush()
-                session.add(Audit(at=moment, who=who, action="opened a round", detail={"round": added.id}))
+                session.add(AuditRow(at=moment, who=who, action="opened a round", detail={"round": added.id}))
                 return added.id
         except IntegrityError:  # somebody else was faster
             return None
@@ -97,9 +97,9 @@ class Rounds:
         if not self._settings.automatic_rounds:
             return None
         with self._database.reading() as session:
-            if session.scalar(select(Round.id).where(Round.under_way.is_(True))) is not None:
+            if session.scalar(select(RoundRow.id).where(RoundRow.under_way.is_(True))) is not None:
                 return None
-            ended = session.scalar(select(func.max(Round.ended)))
+            ended = session.scalar(select(func.max(RoundRow.ended)))
         if ended is not None and now() < ended + timedelta(seconds=self._settings.pause_seconds):
             return None
         return self.open()
@@ -108,79 +108,82 @@ class Rounds:
         """Close the open round at its quorum, its maximum or its deadline; abandon it if too few came."""
         moment = now()
         with self._database.reading() as session:
-            found = session.scalar(select(Round).where(Round.state == State.OPEN))
+            found = session.scalar(select(RoundRow).where(RoundRow.status == RoundStatus.OPEN))
         if found is None or not _due(found, moment):
             return
         if found.received < found.minimum:
-            self.abandon(found.id, f"too few updates: {found.received} of at least {found.minimum}", State.OPEN)
+            self.abandon(found.id, f"too few updates: {found.received} of at least {found.minimum}", RoundStatus.OPEN)
         else:
             self.close(found.id)
 
     def close(self, id: int, who: str = "server") -> bool:
         """Close an open round: it takes no more updates. Say whether it was open."""
         with self._database.writing() as session:
-            if not moved(session, id, State.OPEN, State.CLOSING, closed=now()):
+            if not moved(session, id, RoundStatus.OPEN, RoundStatus.CLOSING, closed=now()):
                 return False
             if who != "server":
-                session.add(Audit(at=now(), who=who, action="closed a round", detail={"round": id}))
+                session.add(AuditRow(at=now(), who=who, action="closed a round", detail={"round": id}))
             return True
 
-    def abandon(self, id: int, reason: str, *states: State, who: str = "server") -> bool:
-        """End a round without a model and without evidence. Say whether it was in one of these states."""
+    def abandon(self, id: int, reason: str, *statuses: RoundStatus, who: str = "server") -> bool:
+        """End a round without a model and without evidence. Say whether it was in one of these statuses."""
         with self._database.writing() as session:
-            return abandoned(session, id, reason, who, *states)
+            return abandoned(session, id, reason, who, *statuses)
 
     def claim(self, owner: str) -> int | None:
-        """Take a round to aggregate: one that closed, or one whose worker fell silent. None if there is none."""
+        """Take a round to aggregate: one that closed, or one whose worker's lease ended. None if there is none."""
         moment = now()
         lease = moment + timedelta(seconds=self._settings.lease_seconds)
         with self._database.writing() as session:
             waiting = (
-                select(Round.id)
-                .where((Round.state == State.CLOSING) | ((Round.state == State.AGGREGATING) & (Round.lease < moment)))
+                select(RoundRow.id)
+                .where(
+                    (RoundRow.status == RoundStatus.CLOSING)
+                    | ((RoundRow.status == RoundStatus.AGGREGATING) & (RoundRow.lease < moment))
+                )
                 .with_for_update(skip_locked=True)
             )
             id = session.scalar(waiting)
             if id is None:
                 return None
             session.execute(
-                update(Round)
-                .where(Round.id == id)
-                .values(state=State.AGGREGATING, owner=owner, lease=lease, attempts=Round.attempts + 1)
+                update(RoundRow)
+                .where(RoundRow.id == id)
+                .values(status=RoundStatus.AGGREGATING, owner=owner, lease=lease, attempts=RoundRow.attempts + 1)
             )
             return id
 
     def failed(self, id: int, owner: str) -> None:
         """Count that a worker failed; the round is tried again when its lease ends."""
         with self._database.writing() as session:
-            mine = (Round.id == id, Round.owner == owner, Round.state == State.AGGREGATING)
-            session.execute(update(Round).where(*mine).values(failures=Round.failures + 1))
+            mine = (RoundRow.id == id, RoundRow.owner == owner, RoundRow.status == RoundStatus.AGGREGATING)
+            session.execute(update(RoundRow).where(*mine).values(failures=RoundRow.failures + 1))
 
     def renew(self, id: int, owner: str) -> bool:
-        """Say that the worker is still at it; False if another one has taken over."""
+        """Renew the lease of a worker; return False if another one has taken over."""
         lease = now() + timedelta(seconds=self._settings.lease_seconds)
         with self._database.writing() as session:
-            mine = (Round.id == id, Round.owner == owner, Round.state == State.AGGREGATING)
-            return changed(session.execute(update(Round).where(*mine).values(lease=lease)))
+            mine = (RoundRow.id == id, RoundRow.owner == owner, RoundRow.status == RoundStatus.AGGREGATING)
+            return changed(session.execute(update(RoundRow).where(*mine).values(lease=lease)))
 
 
 def ending() -> dict[str, Any]:
-    """What every final state sets."""
+    """Return the values that every final status sets."""
     return {"ended": now(), "under_way": None, "owner": None, "lease": None}
 
 
-def moved(session: Session, id: int, before: State, after: State, **values: Any) -> bool:
-    """Move a round from one state to another; False if it was not in that state."""
-    step = update(Round).where(Round.id == id, Round.state == before).values(state=after, **values)
+def moved(session: Session, id: int, before: RoundStatus, after: RoundStatus, **values: Any) -> bool:
+    """Change the status of a round; return False if it had another status before."""
+    step = update(RoundRow).where(RoundRow.id == id, RoundRow.status == before).values(status=after, **values)
     return changed(session.execute(step))
 
 
-def abandoned(session: Session, id: int, reason: str, who: str, *states: State) -> bool:
-    """End a round without a model, within a transaction. Say whether it was in one of these states."""
-    if not any(moved(session, id, state, State.ABANDONED, reason=reason, **ending()) for state in states):
+def abandoned(session: Session, id: int, reason: str, who: str, *statuses: RoundStatus) -> bool:
+    """End a round without a model, within a transaction. Say whether it was in one of these statuses."""
+    if not any(moved(session, id, status, RoundStatus.ABANDONED, reason=reason, **ending()) for status in statuses):
         return False
-    forget_octets(session, id)
-    session.add(Audit(at=now(), who=who, action="abandoned a round", detail={"round": id, "reason": reason}))
+    forget_update_bytes(session, id)
+    session.add(AuditRow(at=now(), who=who, action="abandoned a round", detail={"round": id, "reason": reason}))
     return True
 
 
@@ -189,28 +192,36 @@ def changed(done: Any) -> bool:
     return isinstance(done, CursorResult) and done.rowcount == 1
 
 
-def forget_octets(session: Session, round: int) -> None:
-    """Delete what was sent in a round; that it was received stays known."""
-    session.execute(delete(Octets).where(Octets.update.in_(select(Update.id).where(Update.round == round))))
+def forget_update_bytes(session: Session, round: int) -> None:
+    """Delete the bytes of a round's updates; that they were received stays known."""
+    session.execute(
+        delete(UpdateBytesRow).where(UpdateBytesRow.update.in_(select(UpdateRow.id).where(UpdateRow.round == round)))
+    )
 
 
 def senders(session: Session, round: int) -> list[str]:
-    """Return who sent an update to a round whose octets are there, sorted."""
-    query = select(Update.participant).join(Octets, Octets.update == Update.id).where(Update.round == round)
-    return list(session.scalars(query.order_by(Update.participant)))
+    """Return who sent an update to a round whose bytes are still stored, sorted."""
+    query = (
+        select(UpdateRow.participant)
+        .join(UpdateBytesRow, UpdateBytesRow.update == UpdateRow.id)
+        .where(UpdateRow.round == round)
+    )
+    return list(session.scalars(query.order_by(UpdateRow.participant)))
 
 
-def octets_of(session: Session, round: int) -> Iterator[tuple[str, str, bytes]]:
-    """Yield participant, encoding and octets of a round's updates, by participant; a few at a time are in memory."""
-    query = select(Update.participant, Update.encoding, Octets.data).join(Octets, Octets.update == Update.id)
+def update_bytes(session: Session, round: int) -> Iterator[tuple[str, str, bytes]]:
+    """Yield participant, encoding and bytes of a round's updates, by participant; few are in memory at a time."""
+    query = select(UpdateRow.participant, UpdateRow.encoding, UpdateBytesRow.data).join(
+        UpdateBytesRow, UpdateBytesRow.update == UpdateRow.id
+    )
     found = session.execute(
-        query.where(Update.round == round).order_by(Update.participant), execution_options={"yield_per": 8}
+        query.where(UpdateRow.round == round).order_by(UpdateRow.participant), execution_options={"yield_per": 8}
     )
     for row in found:
         yield row.participant, row.encoding, row.data
 
 
-def _due(round: Round, moment: datetime) -> bool:
+def _due(round: RoundRow, moment: datetime) -> bool:
     if round.received >= round.maximum or moment >= round.deadline:
         return True
     complete = round.complete

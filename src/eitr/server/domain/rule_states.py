@@ -1,7 +1,7 @@
-"""What a rule remembers, kept by participant: a state is taken apart into rows and put together again.
+"""The state of a rule, stored in one row per participant.
 
-Only those who take part in a round are read and written, however many were ever there. That gives the same numbers: a
-rule looks at the rows of the round's clients alone.
+Only the rows of a round's participants are read and written. The result is the same as with all rows, because a rule
+uses those of the round's clients only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from eitr.aggregation.interface import Rule
 from eitr.aggregation.rule_state import RuleState, blank
 from eitr.io.safetensors_file import pack, unpack
-from eitr.server.db.tables import Memory
+from eitr.server.db.tables import RuleStateRow
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -26,15 +26,17 @@ def packed(rows: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def unpacked(data: bytes) -> Arrays:
-    """Return what `packed` made bytes of."""
+    """Return the rows that `packed` turned into bytes."""
     return unpack(data)[1]
 
 
 def load(session: Session, rule: Rule, ids: Sequence[str]) -> RuleState:
-    """Return the state of a rule as far as it concerns some participants."""
+    """Return the state of a rule, restricted to some participants."""
     found = {
         kept.participant: (kept.rounds, unpacked(kept.arrays))
-        for kept in session.scalars(select(Memory).where(Memory.rule == rule.name, Memory.participant.in_(ids)))
+        for kept in session.scalars(
+            select(RuleStateRow).where(RuleStateRow.rule == rule.name, RuleStateRow.participant.in_(ids))
+        )
     }
     clients = sorted(found)
     rows = [found[client][1] for client in clients]
@@ -43,10 +45,10 @@ def load(session: Session, rule: Rule, ids: Sequence[str]) -> RuleState:
 
 
 def save(session: Session, state: RuleState) -> None:
-    """Keep a state, participant by participant."""
+    """Store a state, one row per participant."""
     for row, client in enumerate(state.clients):
         session.merge(
-            Memory(
+            RuleStateRow(
                 participant=client,
                 rule=state.rule,
                 rounds=int(state.rounds[row]),
@@ -56,7 +58,7 @@ def save(session: Session, state: RuleState) -> None:
 
 
 def _table(rows: Sequence[NDArray[Any] | None]) -> NDArray[Any]:
-    """Stack rows of one array; who has none, or a shorter one from other settings, gets what a newcomer has."""
+    """Stack rows of one array; a missing or shorter row (from other settings) is filled with a newcomer's values."""
     there = [row for row in rows if row is not None]
     width = max(len(row) for row in there)
     table = blank((len(rows), width), there[0].dtype)

@@ -1,7 +1,7 @@
-"""What participants send: octets that must be the parameters of a model, or a difference to one.
+"""Updates as they are received: bytes that must be the parameters of a model, or a difference to one.
 
-What can be told from the octets alone is told at once, and is evidence against the participant. What the rule thinks
-of an update is never told.
+What the bytes alone show is answered at once, and is evidence against the participant. What the rule thinks of an
+update is never told.
 """
 
 import hashlib
@@ -11,11 +11,11 @@ import numpy as np
 
 from eitr.aggregation.interface import LARGEST
 from eitr.model.update_encoding import DIFFERENCE, WIDTHS
-from eitr.server.web.problems import Problem
+from eitr.server.domain.errors import NotFiniteError, TooGreatError, WrongDigestError, WrongLengthError
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class ReceivedUpdate:
     """An update as it was received."""
 
     round: int
@@ -25,17 +25,17 @@ class Sent:
     sha256: bytes
 
 
-def check(sent: Sent, parameters: int) -> None:
-    """Refuse octets that are not those that were announced, or cannot be an update: a problem of status 422."""
+def check(sent: ReceivedUpdate, parameters: int) -> None:
+    """Raise an `InvalidUpdateError` if the bytes are not those announced, or cannot be an update."""
     if hashlib.sha256(sent.data).digest() != sent.sha256:
-        raise Problem("wrong-digest", "The octets are not those that Content-Digest speaks of.")
+        raise WrongDigestError("The bytes do not have the digest that Content-Digest names.")
     expected = WIDTHS[sent.encoding] * parameters
     if len(sent.data) != expected:
-        raise Problem("wrong-length", f"An update has {expected} octets here, this one {len(sent.data)}.")
+        raise WrongLengthError(expected, len(sent.data))
     values = np.frombuffer(sent.data, "<f2" if sent.encoding == DIFFERENCE else "<f4")
     # Two reductions and no temporary array; NaN comes out of both.
     largest = max(float(values.max()), -float(values.min()))
     if not np.isfinite(largest):
-        raise Problem("not-finite", "Every parameter must be a finite number.")
+        raise NotFiniteError("Every parameter must be a finite number.")
     if largest > LARGEST:
-        raise Problem("too-great", f"No parameter may be greater than {LARGEST:g}, in magnitude.")
+        raise TooGreatError(f"No parameter may be greater than {LARGEST:g}, in magnitude.")

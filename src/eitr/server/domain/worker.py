@@ -1,4 +1,4 @@
-"""What happens without anybody asking: rounds open, close and are aggregated; what is old is deleted."""
+"""The worker: it opens, closes and aggregates rounds, and deletes old data."""
 
 import logging
 import secrets
@@ -9,15 +9,15 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from eitr.aggregation.interface import Round as Given
+from eitr.aggregation.interface import Round
 from eitr.datasets.validation import ValidationSet
 from eitr.errors import InputError
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import State
+from eitr.server.db.tables import RoundStatus
 from eitr.server.domain.clock import now
 from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.retention import Retention
-from eitr.server.domain.round_aggregation import Aggregation, NothingSentError
+from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation
 from eitr.server.domain.rounds import Rounds
 from eitr.server.settings import ServerSettings
 
@@ -32,13 +32,13 @@ log = logging.getLogger("eitr.worker")
 
 
 class Worker:
-    """One of any number that share a database."""
+    """A worker; any number of them may share a database."""
 
     def __init__(self, database: Database, settings: ServerSettings, scoring: ValidationSet, metrics: Metrics) -> None:
         self._settings, self._metrics = settings, metrics
         self._rounds = Rounds(database, settings)
         self._rule = settings.make_rule()
-        self._aggregation = Aggregation(database, self._rule, scoring, settings.margin)
+        self._aggregation = RoundAggregation(database, self._rule, scoring, settings.margin)
         self._retention = Retention(database, settings)
         self._name = f"{socket.gethostname()[:40]}-{secrets.token_hex(6)}"
         self._stop = threading.Event()
@@ -51,7 +51,7 @@ class Worker:
             try:
                 worked = self.step()
             except Exception:
-                log.exception("the worker failed; it goes on")
+                log.exception("the worker failed; it continues")
                 worked = False
             if not worked and not warm:
                 self._warm_up()
@@ -60,7 +60,7 @@ class Worker:
                 self._stop.wait(self._settings.poll_seconds)
 
     def stop(self) -> None:
-        """Let `run` return, after what it is at."""
+        """Let `run` return when it has finished its current step."""
         self._stop.set()
 
     def step(self) -> bool:
@@ -80,16 +80,16 @@ class Worker:
             return
         if round.failures >= MOST_FAILURES or round.attempts > MOST_ATTEMPTS:
             told = f"aggregation was begun {round.attempts - 1} times and failed {round.failures} times; see the log"
-            self._rounds.abandon(id, told, State.AGGREGATING)
+            self._rounds.abandon(id, told, RoundStatus.AGGREGATING)
             return
         try:
             with self._keeping(id):
                 outcome = self._aggregation.run(id, self._name)
         except NothingSentError:
-            self._rounds.abandon(id, "everybody who had sent an update has left", State.AGGREGATING)
+            self._rounds.abandon(id, "everybody who had sent an update has left", RoundStatus.AGGREGATING)
             return
         except InputError as error:  # the same updates will not do better next time
-            self._rounds.abandon(id, f"the rule cannot aggregate these updates: {error}", State.AGGREGATING)
+            self._rounds.abandon(id, f"the rule cannot aggregate these updates: {error}", RoundStatus.AGGREGATING)
             return
         except Exception:
             self._rounds.failed(id, self._name)
@@ -129,6 +129,6 @@ class Worker:
         """Compile the rule's kernels, or load them, before the first round needs them."""
         few = np.zeros((4, 8), np.float32)
         try:
-            self._rule.update(self._rule.init(), Given(few[0], few, ["a", "b", "c", "d"]))
+            self._rule.update(self._rule.init(), Round(few[0], few, ["a", "b", "c", "d"]))
         except Exception:  # FLTrust wants trusted parameters, say: the first round says what is wrong
             log.debug("the rule could not be tried beforehand", exc_info=True)

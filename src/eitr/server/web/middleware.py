@@ -1,101 +1,97 @@
-"""What every request passes through before anybody looks at what it wants, and every answer on its way out."""
+"""Middleware of every application: limits, metrics, security headers, and an answer when a handler fails."""
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Sequence
 
+from fastapi.routing import APIRoute
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from eitr.server.domain.limits import Requests
+from eitr.server.domain.limits import RequestLimit
 from eitr.server.domain.metrics import Metrics
+from eitr.server.web.errors import Render
 from eitr.server.web.problems import Problem
+from eitr.server.web.security_headers import SECURITY_HEADERS
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-Answered = Callable[[Request, Problem], Response]
-
-HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-}
-UNLIMITED = ("/healthz", "/readyz", "/metrics")
+LARGEST_BODY = 64 * 1024
+"""Bytes of a body that no handler streams: forms and small documents."""
 log = logging.getLogger("eitr.server")
-LARGEST_FORM = 64 * 1024
-"""Everything but an update is small."""
 
 
-class Doors:
-    """Limits requests, counts them, and puts the headers of security on every answer."""
+class RequestGuard:
+    """Refuses too many requests and too large bodies, counts all, and sets the security headers on every answer."""
 
-    def __init__(self, app: App, requests: Requests, metrics: Metrics, seconds: float, answered: Answered) -> None:
-        self._app, self._requests, self._metrics = app, requests, metrics
-        self._seconds, self._answered = seconds, answered
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limit: RequestLimit | None,
+        metrics: Metrics,
+        body_seconds: float,
+        render: Render,
+        streamed: Sequence[str],
+    ) -> None:
+        self._app, self._limit, self._metrics = app, limit, metrics
+        self._body_seconds, self._render = body_seconds, render
+        self._streamed = [compile_path(path)[0] for path in streamed]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or not."""
+        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         start, status, begun = time.perf_counter(), 500, False
 
-        async def guarded(message: MutableMapping[str, Any]) -> None:
+        async def guarded(message: Message) -> None:
             nonlocal status, begun
             if message["type"] == "http.response.start":
                 status, begun = message["status"], True
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
         try:
-            refusal = self._refusal(scope)
-            if refusal is not None:
-                raise refusal
-            if not scope["path"].endswith("/update"):
-                receive = await _whole(receive, self._seconds)
+            self._check_limit(scope)
+            if not self._streams(scope):
+                receive = await _small_body(scope, receive, self._body_seconds)
             await self._app(scope, receive, guarded)
         except Problem as problem:
-            await self._answered(Request(scope), problem)(scope, receive, guarded)
+            await self._render(Request(scope), problem)(scope, receive, guarded)
         except Exception as error:
-            route = getattr(scope.get("route"), "path", "other")
-            log.error("a request failed", exc_info=error, extra={"route": route})
+            log.error("a request failed", exc_info=error, extra={"route": _route(scope)})
             if begun:
                 raise
-            await self._answered(Request(scope), Problem("failed"))(scope, receive, guarded)
-        route = getattr(scope.get("route"), "path", "other")
-        self._metrics.requests.labels(scope["method"], route, str(status)).inc()
-        self._metrics.latency.labels(route).observe(time.perf_counter() - start)
+            await self._render(Request(scope), Problem("failed"))(scope, receive, guarded)
+        self._metrics.requests.labels(scope["method"], _route(scope), str(status)).inc()
+        self._metrics.latency.labels(_route(scope)).observe(time.perf_counter() - start)
 
-    def _refusal(self, scope: Scope) -> Problem | None:
-        path = scope["path"]
-        if path in UNLIMITED:
-            return None
+    def _check_limit(self, scope: Scope) -> None:
         client = scope.get("client")
-        if not self._requests.allowed(client[0] if client else "?"):
-            return Problem("too-many-requests", "Slow down.", headers={"Retry-After": "10"})
-        if not path.endswith("/update"):
-            length = dict(scope["headers"]).get(b"content-length", b"0")
-            if length.isdigit() and int(length) > LARGEST_FORM:
-                return Problem("too-large", f"At most {LARGEST_FORM} octets.")
-        return None
+        if self._limit is not None and not self._limit.allowed(client[0] if client else "?"):
+            raise Problem("too-many-requests", "Slow down.", {"Retry-After": "10"})
+
+    def _streams(self, scope: Scope) -> bool:
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        return any(pattern.match(path) for pattern in self._streamed)
 
 
-async def _whole(receive: Receive, seconds: float) -> Receive:
-    """Read the body of a request that must be small, within its time; return what gives it again."""
+def _route(scope: Scope) -> str:
+    """Return the template of the matched path, such as /models/{version}: addresses themselves would be endless."""
+    route = scope.get("route")
+    return f"{scope.get('root_path', '')}{route.path}" if isinstance(route, APIRoute) else "other"
+
+
+async def _small_body(scope: Scope, receive: Receive, seconds: float) -> Receive:
+    """Read a body that must be small, within its time; return a function that gives it to the application."""
+    too_large = Problem("too-large", f"At most {LARGEST_BODY} bytes.")
+    length = dict(scope["headers"]).get(b"content-length", b"0")
+    if length.isdigit() and int(length) > LARGEST_BODY:
+        raise too_large
     parts: list[bytes] = []
     size, more = 0, True
     try:
@@ -106,13 +102,13 @@ async def _whole(receive: Receive, seconds: float) -> Receive:
                     raise Problem("slow", "The connection ended before the request did.")
                 parts.append(message.get("body", b""))
                 size, more = size + len(parts[-1]), message.get("more_body", False)
-                if size > LARGEST_FORM:
-                    raise Problem("too-large", f"At most {LARGEST_FORM} octets.")
+                if size > LARGEST_BODY:
+                    raise too_large
     except TimeoutError:
         raise Problem("slow", f"It did not arrive within {seconds:g} s.") from None
-    body: list[MutableMapping[str, Any]] = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
+    body: list[Message] = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
 
-    async def again() -> MutableMapping[str, Any]:
+    async def again() -> Message:
         return body.pop() if body else await receive()
 
     return again

@@ -1,9 +1,9 @@
-"""Errors as documents of one shape (RFC 9457): a type to program by, a sentence to read."""
+"""Errors as documents of one shape (RFC 9457): a type for programs, a sentence for people."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from fastapi.responses import JSONResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -47,17 +47,16 @@ KINDS = {
 
 
 class Problem(Exception):  # noqa: N818 (the RFC calls it so)
-    """Ends a request with a problem document."""
+    """An error that ends a request: its kind, a sentence about this case, and headers of the answer."""
 
-    def __init__(self, slug: str, detail: str = "", **more: Any) -> None:
-        self.kind = KINDS[slug]
-        self.detail, self.headers = detail, more.pop("headers", {})
-        self.more = more
+    def __init__(self, slug: str, detail: str = "", headers: dict[str, str] | None = None) -> None:
         super().__init__(f"{slug}: {detail}")
+        self.kind, self.detail, self.headers = KINDS[slug], detail, headers or {}
 
-    def answer(self) -> JSONResponse:
-        """Return the document."""
-        content = {"type": f"/problems/{self.kind.slug}", "title": self.kind.title, "status": self.kind.status}
-        if self.detail:
-            content["detail"] = self.detail
-        return JSONResponse({**content, **self.more}, self.kind.status, self.headers, MEDIA_TYPE)
+
+def problem_document(_request: Request, problem: Problem) -> JSONResponse:
+    """Return a problem as a document for programs."""
+    content = {"type": f"/problems/{problem.kind.slug}", "title": problem.kind.title, "status": problem.kind.status}
+    if problem.detail:
+        content["detail"] = problem.detail
+    return JSONResponse(content, problem.kind.status, problem.headers, MEDIA_TYPE)

@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from eitr.server.dashboard.queries.listing import Listing, paged
-from eitr.server.db.tables import Invitation, Participant
+from eitr.server.db.tables import InvitationRow, ParticipantRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Invited:
 def listed(session: Session, page: int = 1) -> Listing:
     """Return one page of the invitations, newest first."""
     query = (
-        select(Invitation.hash, Invitation.note, Invitation.created, Invitation.revoked, Participant.id)
-        .outerjoin(Participant, Participant.invitation == Invitation.hash)
-        .order_by(Invitation.created.desc(), Invitation.hash)
+        select(InvitationRow.hash, InvitationRow.note, InvitationRow.created, InvitationRow.revoked, ParticipantRow.id)
+        .outerjoin(ParticipantRow, ParticipantRow.invitation == InvitationRow.hash)
+        .order_by(InvitationRow.created.desc(), InvitationRow.hash)
     )
     found = paged(session, query, page, rows=True)
     return Listing([Invited(row[0].hex(), *row[1:]) for row in found.rows], found.page, found.total)

@@ -8,11 +8,11 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session, aliased
 
 from eitr.server.dashboard.queries.listing import Listing, paged
-from eitr.server.db.tables import Model
+from eitr.server.db.tables import ModelRow
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class VersionSummary:
     """One version as pages show it."""
 
     version: int
@@ -37,41 +37,41 @@ class Version:
 
 def listed(session: Session, page: int = 1) -> Listing:
     """Return one page of the versions, newest first."""
-    found = paged(session, _query().order_by(Model.version.desc()), page, rows=True)
-    return Listing([Version(*row) for row in found.rows], found.page, found.total)
+    found = paged(session, _query().order_by(ModelRow.version.desc()), page, rows=True)
+    return Listing([VersionSummary(*row) for row in found.rows], found.page, found.total)
 
 
-def version(session: Session, number: int) -> Version | None:
+def version(session: Session, number: int) -> VersionSummary | None:
     """Return one version; None if there is no such one."""
-    row = session.execute(_query().where(Model.version == number)).one_or_none()
-    return None if row is None else Version(*row)
+    row = session.execute(_query().where(ModelRow.version == number)).one_or_none()
+    return None if row is None else VersionSummary(*row)
 
 
-def newest(session: Session) -> Version | None:
+def newest(session: Session) -> VersionSummary | None:
     """Return the current version."""
-    row = session.execute(_query().order_by(Model.version.desc()).limit(1)).one_or_none()
-    return None if row is None else Version(*row)
+    row = session.execute(_query().order_by(ModelRow.version.desc()).limit(1)).one_or_none()
+    return None if row is None else VersionSummary(*row)
 
 
-def latest(session: Session, most: int) -> list[Version]:
+def latest(session: Session, most: int) -> list[VersionSummary]:
     """Return the last versions, oldest first."""
-    rows = session.execute(_query().order_by(Model.version.desc()).limit(most)).all()
-    return [Version(*row) for row in reversed(rows)]
+    rows = session.execute(_query().order_by(ModelRow.version.desc()).limit(most)).all()
+    return [VersionSummary(*row) for row in reversed(rows)]
 
 
 def _query() -> Select[Any]:
-    before = aliased(Model)
-    highest = select(func.max(Model.version)).scalar_subquery()
+    before = aliased(ModelRow)
+    highest = select(func.max(ModelRow.version)).scalar_subquery()
     return select(
-        Model.version,
-        Model.created,
-        Model.origin,
-        Model.round,
-        Model.restored,
-        Model.sha256,
-        Model.accuracy,
-        Model.class_accuracy,
-        func.length(Model.weights) > 0,
+        ModelRow.version,
+        ModelRow.created,
+        ModelRow.origin,
+        ModelRow.round,
+        ModelRow.restored,
+        ModelRow.sha256,
+        ModelRow.accuracy,
+        ModelRow.class_accuracy,
+        func.length(ModelRow.weights) > 0,
         before.accuracy,
-        Model.version == highest,
-    ).outerjoin(before, before.version == Model.version - 1)
+        ModelRow.version == highest,
+    ).outerjoin(before, before.version == ModelRow.version - 1)

@@ -1,4 +1,4 @@
-"""Participants: how they stand now, and how they came to stand there."""
+"""Participants: their reputation now, and their rounds so far."""
 
 import heapq
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session, aliased, defer
 
 from eitr.server.dashboard.queries.listing import Listing, cut
-from eitr.server.db.tables import Observation, Participant, Refusal, Round, Update
+from eitr.server.db.tables import ObservationRow, ParticipantRow, RefusalRow, RoundRow, UpdateRow
 
 Sort = Literal["reputation", "participant", "rounds", "rectified", "refused", "enrolled", "seen"]
 Table: TypeAlias = "Select[*tuple[Any, ...]]"
@@ -18,7 +18,7 @@ COLUMNS = {"participant": "id", "rectified": "rectified_share"}
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ParticipantSummary:
     """One participant as the list shows them."""
 
     id: str
@@ -34,32 +34,32 @@ class Standing:
     rectified_share: float | None
     """Of all values they sent."""
     refused: int
-    """In how many an update was refused at the door."""
+    """In how many an invalid update was rejected."""
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
+class ParticipantRound:
     """What a participant did in one round, and what was made of it."""
 
     round: int
-    state: str
+    status: str
     received: datetime | None
-    observation: Observation | None
+    observation: ObservationRow | None
     refusal: str | None
 
 
-def summary(session: Session) -> list[Standing]:
+def summary(session: Session) -> list[ParticipantSummary]:
     """Return how every participant stands: one look at all observations, from which a page takes all it shows."""
     return [_standing(row) for row in session.execute(_query())]
 
 
-def standing(session: Session, id: str) -> Standing | None:
+def standing(session: Session, id: str) -> ParticipantSummary | None:
     """Return how one participant stands; None if there is no such one."""
     row = session.execute(_query(id)).one_or_none()
     return None if row is None else _standing(row)
 
 
-def sorted_page(everybody: list[Standing], sort: Sort, *, descending: bool = False, page: int = 1) -> Listing:
+def sorted_page(everybody: list[ParticipantSummary], sort: Sort, *, descending: bool = False, page: int = 1) -> Listing:
     """Return one page of the participants; who has no number to sort by comes last."""
     column = COLUMNS.get(sort, sort)
     known = [one for one in everybody if getattr(one, column) is not None]
@@ -69,45 +69,45 @@ def sorted_page(everybody: list[Standing], sort: Sort, *, descending: bool = Fal
     return cut([*known, *unknown], page)
 
 
-def lowest(everybody: list[Standing], count: int) -> list[str]:
+def lowest(everybody: list[ParticipantSummary], count: int) -> list[str]:
     """Return the participants of the lowest reputations, lowest first."""
     known = [(one.reputation, one.id) for one in everybody if one.reputation is not None]
     return [id for _, id in heapq.nsmallest(count, known)]
 
 
-def most_rectified(everybody: list[Standing], count: int) -> list[Standing]:
+def most_rectified(everybody: list[ParticipantSummary], count: int) -> list[ParticipantSummary]:
     """Return who had the greatest share of values rectified."""
     known = [one for one in everybody if one.rectified_share]
     return heapq.nsmallest(count, known, key=lambda one: (-(one.rectified_share or 0.0), one.id))
 
 
-def observed(session: Session, participants: list[str], rounds: int) -> list[Observation]:
+def observed(session: Session, participants: list[str], rounds: int) -> list[ObservationRow]:
     """Return what was seen of some participants in the last rounds, by round."""
-    last = select(Observation.round).distinct().order_by(Observation.round.desc()).limit(rounds)
-    query = select(Observation).where(Observation.round.in_(last), Observation.participant.in_(participants))
+    last = select(ObservationRow.round).distinct().order_by(ObservationRow.round.desc()).limit(rounds)
+    query = select(ObservationRow).where(ObservationRow.round.in_(last), ObservationRow.participant.in_(participants))
     # Charts do not need the opinions, which are most of a row.
-    query = query.options(defer(Observation.opinions))
-    return list(session.scalars(query.order_by(Observation.round, Observation.participant)))
+    query = query.options(defer(ObservationRow.opinions))
+    return list(session.scalars(query.order_by(ObservationRow.round, ObservationRow.participant)))
 
 
 def voters(session: Session, rounds: list[int]) -> dict[int, int]:
     """Return how many updates had a weight in each of some rounds."""
-    query = select(Observation.round, func.count(Observation.weight)).where(Observation.round.in_(rounds))
-    return {row[0]: row[1] for row in session.execute(query.group_by(Observation.round))}
+    query = select(ObservationRow.round, func.count(ObservationRow.weight)).where(ObservationRow.round.in_(rounds))
+    return {row[0]: row[1] for row in session.execute(query.group_by(ObservationRow.round))}
 
 
-def history(session: Session, id: str, most: int) -> list[Took]:
+def history(session: Session, id: str, most: int) -> list[ParticipantRound]:
     """Return the last rounds of one participant, newest first."""
     query = (
-        select(Round.id, Round.state, Update.received, Observation, Refusal.reason)
-        .outerjoin(Update, (Update.round == Round.id) & (Update.participant == id))
-        .outerjoin(Observation, (Observation.round == Round.id) & (Observation.participant == id))
-        .outerjoin(Refusal, (Refusal.round == Round.id) & (Refusal.participant == id))
-        .where(Update.id.is_not(None) | Observation.round.is_not(None) | Refusal.round.is_not(None))
-        .order_by(Round.id.desc())
+        select(RoundRow.id, RoundRow.status, UpdateRow.received, ObservationRow, RefusalRow.reason)
+        .outerjoin(UpdateRow, (UpdateRow.round == RoundRow.id) & (UpdateRow.participant == id))
+        .outerjoin(ObservationRow, (ObservationRow.round == RoundRow.id) & (ObservationRow.participant == id))
+        .outerjoin(RefusalRow, (RefusalRow.round == RoundRow.id) & (RefusalRow.participant == id))
+        .where(UpdateRow.id.is_not(None) | ObservationRow.round.is_not(None) | RefusalRow.round.is_not(None))
+        .order_by(RoundRow.id.desc())
         .limit(most)
     )
-    return [Took(*row) for row in session.execute(query)]
+    return [ParticipantRound(*row) for row in session.execute(query)]
 
 
 def _query(only: str | None = None) -> Table:
@@ -116,44 +116,44 @@ def _query(only: str | None = None) -> Table:
     def of(query: Table, participant: Any) -> Table:
         return query if only is None else query.where(participant == only)
 
-    sent = of(select(Update.participant, func.count().label("rounds")), Update.participant)
-    refused = of(select(Refusal.participant, func.count().label("times")), Refusal.participant)
+    sent = of(select(UpdateRow.participant, func.count().label("rounds")), UpdateRow.participant)
+    refused = of(select(RefusalRow.participant, func.count().label("times")), RefusalRow.participant)
     seen = of(
         select(
-            Observation.participant,
-            func.max(Observation.round).filter(Observation.reputation.is_not(None)).label("last"),
-            func.count().filter(Observation.negative > 0).label("rectified"),
-            func.sum(Observation.negative).label("negative"),
-            func.sum(Observation.positive + Observation.negative).label("all"),
+            ObservationRow.participant,
+            func.max(ObservationRow.round).filter(ObservationRow.reputation.is_not(None)).label("last"),
+            func.count().filter(ObservationRow.negative > 0).label("rectified"),
+            func.sum(ObservationRow.negative).label("negative"),
+            func.sum(ObservationRow.positive + ObservationRow.negative).label("all"),
         ),
-        Observation.participant,
+        ObservationRow.participant,
     )
-    sent_by = sent.group_by(Update.participant).subquery("sent")
-    refused_by = refused.group_by(Refusal.participant).subquery("refused")
-    seen_of = seen.group_by(Observation.participant).subquery("seen")
-    latest = aliased(Observation)
+    sent_by = sent.group_by(UpdateRow.participant).subquery("sent")
+    refused_by = refused.group_by(RefusalRow.participant).subquery("refused")
+    seen_of = seen.group_by(ObservationRow.participant).subquery("seen")
+    latest = aliased(ObservationRow)
     query = (
         select(
-            Participant.id,
-            Participant.enrolled,
-            Participant.seen,
-            Participant.invitation.is_not(None).label("invited"),
+            ParticipantRow.id,
+            ParticipantRow.enrolled,
+            ParticipantRow.seen,
+            ParticipantRow.invitation.is_not(None).label("invited"),
             latest.reputation,
             func.coalesce(sent_by.c.rounds, 0).label("rounds"),
             func.coalesce(seen_of.c.rectified, 0).label("rectified"),
             (seen_of.c.negative * 1.0 / func.nullif(seen_of.c["all"], 0)).label("rectified_share"),
             func.coalesce(refused_by.c.times, 0).label("refused"),
         )
-        .outerjoin(sent_by, sent_by.c.participant == Participant.id)
-        .outerjoin(seen_of, seen_of.c.participant == Participant.id)
-        .outerjoin(latest, (latest.round == seen_of.c.last) & (latest.participant == Participant.id))
-        .outerjoin(refused_by, refused_by.c.participant == Participant.id)
+        .outerjoin(sent_by, sent_by.c.participant == ParticipantRow.id)
+        .outerjoin(seen_of, seen_of.c.participant == ParticipantRow.id)
+        .outerjoin(latest, (latest.round == seen_of.c.last) & (latest.participant == ParticipantRow.id))
+        .outerjoin(refused_by, refused_by.c.participant == ParticipantRow.id)
     )
-    return of(query, Participant.id)
+    return of(query, ParticipantRow.id)
 
 
-def _standing(row: Any) -> Standing:
+def _standing(row: Any) -> ParticipantSummary:
     found = row._asdict()
     if found["rectified_share"] is not None:
         found["rectified_share"] = float(found["rectified_share"])  # PostgreSQL's sums are decimals
-    return Standing(**found)
+    return ParticipantSummary(**found)

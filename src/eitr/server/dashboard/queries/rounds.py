@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from eitr.server.dashboard.queries.listing import Listing, paged
-from eitr.server.db.tables import Observation, Refusal, Round, State
+from eitr.server.db.tables import ObservationRow, RefusalRow, RoundRow, RoundStatus
 from eitr.taxonomy import TOPICS
 
 FUSED = "fused"
@@ -28,40 +28,43 @@ class Compared:
         return None if self.before is None or self.after is None else self.after - self.before
 
 
-def under_way(session: Session) -> Round | None:
+def under_way(session: Session) -> RoundRow | None:
     """Return the round that is neither published nor given up."""
-    return session.scalar(select(Round).where(Round.under_way.is_(True)))
+    return session.scalar(select(RoundRow).where(RoundRow.under_way.is_(True)))
 
 
 def refusals_in(session: Session, id: int) -> int:
-    """Return how many updates of a round were refused at the door."""
-    return session.scalar(select(func.count()).select_from(Refusal).where(Refusal.round == id)) or 0
+    """Return how many updates of a round were rejected as invalid."""
+    return session.scalar(select(func.count()).select_from(RefusalRow).where(RefusalRow.round == id)) or 0
 
 
 def listed(session: Session, page: int = 1) -> Listing:
     """Return one page of the rounds, newest first."""
-    return paged(session, select(Round).order_by(Round.id.desc()), page)
+    return paged(session, select(RoundRow).order_by(RoundRow.id.desc()), page)
 
 
 def outcomes(session: Session) -> dict[str, int]:
     """Return how many rounds ended in which way."""
-    query = select(Round.state, func.count()).group_by(Round.state)
+    query = select(RoundRow.status, func.count()).group_by(RoundRow.status)
     counted = {row[0]: row[1] for row in session.execute(query)}
-    return {state.value: counted.get(state.value, 0) for state in State if state.final}
+    return {status.value: counted.get(status.value, 0) for status in RoundStatus if status.final}
 
 
 def observations(session: Session, id: int, page: int = 1) -> Listing:
     """Return what was made of each update of a round, the lowest reputations first, and why it was refused."""
     query = (
-        select(Observation, Refusal.reason)
-        .outerjoin(Refusal, (Refusal.round == Observation.round) & (Refusal.participant == Observation.participant))
-        .where(Observation.round == id)
-        .order_by(Observation.reputation.asc().nulls_first(), Observation.participant)
+        select(ObservationRow, RefusalRow.reason)
+        .outerjoin(
+            RefusalRow,
+            (RefusalRow.round == ObservationRow.round) & (RefusalRow.participant == ObservationRow.participant),
+        )
+        .where(ObservationRow.round == id)
+        .order_by(ObservationRow.reputation.asc().nulls_first(), ObservationRow.participant)
     )
     return paged(session, query, page, rows=True)
 
 
-def compared(round: Round) -> list[Compared]:
+def compared(round: RoundRow) -> list[Compared]:
     """Return the accuracy before and after a round, first of all pages, then of each class that has pages."""
     if round.score is None:
         return []

@@ -5,15 +5,16 @@ import logging
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from eitr.server.api.authentication import Asked
 from eitr.server.dashboard import guard
 from eitr.server.dashboard.attempts import Attempts
-from eitr.server.dashboard.forms import Sent
-from eitr.server.dashboard.guard import Acting
+from eitr.server.dashboard.forms import SubmittedForm
+from eitr.server.dashboard.guard import CsrfCheckedOperator
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.domain.audit import note as note_action
+from eitr.server.domain.errors import DomainError, InvalidInputError
 from eitr.server.domain.operators import SHORTEST_PASSWORD, set_password, sign_in, sign_out
-from eitr.server.web.problems import Problem
+from eitr.server.web.dependencies import Server, client_address
+from eitr.server.web.errors import as_problem
 
 log = logging.getLogger("eitr.server")
 router = APIRouter()
@@ -28,18 +29,19 @@ def ask_for_a_password(request: Request, code: str = "") -> Response:
 
 
 @router.post("/setup")
-def set_a_password(request: Request, server: Asked, sent: Sent) -> Response:
+def set_a_password(request: Request, server: Server, sent: SubmittedForm) -> Response:
     """Make an operator, or give one a new password."""
     guard.check_first_form(request, sent)
     code, name, password = sent.secret("code")[:LONGEST_CODE], sent.secret("name").strip(), sent.secret("password")
     try:
         if password != sent.secret("again"):
-            raise Problem("malformed-request", "The two passwords are not the same.")
-        attempts, asking = _attempts(request), _address(request)
+            raise InvalidInputError("The two passwords are not the same.")
+        attempts, asking = _attempts(request), client_address(request)
         attempts.count(asking)
         with attempts:
             set_password(server.database, code, name, password)
-    except Problem as problem:
+    except DomainError as error:
+        problem = as_problem(error)
         return _form(
             request,
             "setup.html",
@@ -63,19 +65,20 @@ def ask_who(request: Request, next: str = "/", notice: str = "") -> Response:
 
 
 @router.post("/login")
-def sign_somebody_in(request: Request, server: Asked, sent: Sent) -> Response:
+def sign_somebody_in(request: Request, server: Server, sent: SubmittedForm) -> Response:
     """Begin a session."""
     guard.check_first_form(request, sent)
     name, wanted = sent.secret("name").strip()[:100], guard.local_path(sent.secret("next"))
-    attempts, asking = _attempts(request), _address(request)
+    attempts, asking = _attempts(request), client_address(request)
     try:
         attempts.count(asking, name)
         with attempts:
             token = sign_in(server.database, name, sent.secret("password"), server.settings.session_hours)
         if token is None:
             log.warning("a password was wrong")
-            raise Problem("malformed-request", "The name or the password is wrong.")
-    except Problem as problem:
+            raise InvalidInputError("The name or the password is wrong.")
+    except DomainError as error:
+        problem = as_problem(error)
         return _form(
             request,
             "login.html",
@@ -97,7 +100,7 @@ def sign_somebody_in(request: Request, server: Asked, sent: Sent) -> Response:
 
 
 @router.post("/logout")
-def sign_somebody_out(request: Request, server: Asked, who: Acting) -> Response:
+def sign_somebody_out(request: Request, server: Server, who: CsrfCheckedOperator) -> Response:
     """End a session."""
     sign_out(server.database, guard.cookie(request, guard.SESSION))
     note_action(server.database, who.name, "signed out")
@@ -118,7 +121,3 @@ def _form(
 def _attempts(request: Request) -> Attempts:
     found: Attempts = request.app.state.attempts
     return found
-
-
-def _address(request: Request) -> str:
-    return request.client.host if request.client else "?"

@@ -4,92 +4,92 @@ from fastapi import APIRouter
 from sqlalchemy import func, select
 from starlette.responses import Response, StreamingResponse
 
-from eitr.server.api.authentication import Asked
 from eitr.server.dashboard.guard import SignedIn
 from eitr.server.dashboard.spreadsheet import Sheet, rows_of
-from eitr.server.db.tables import Audit, Model, Observation, Participant, Refusal, Round, Update
+from eitr.server.db.tables import AuditRow, ModelRow, ObservationRow, ParticipantRow, RefusalRow, RoundRow, UpdateRow
 from eitr.server.domain.audit import note as note_action
 from eitr.server.domain.clock import now
+from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
 
 router = APIRouter(prefix="/export")
 
-_sent = select(func.count()).where(Update.participant == Participant.id).scalar_subquery()
-_refused = select(func.count()).where(Refusal.participant == Participant.id).scalar_subquery()
+_sent = select(func.count()).where(UpdateRow.participant == ParticipantRow.id).scalar_subquery()
+_refused = select(func.count()).where(RefusalRow.participant == ParticipantRow.id).scalar_subquery()
 _standing = (
-    select(Observation.reputation)
-    .where(Observation.participant == Participant.id, Observation.reputation.is_not(None))
-    .order_by(Observation.round.desc())
+    select(ObservationRow.reputation)
+    .where(ObservationRow.participant == ParticipantRow.id, ObservationRow.reputation.is_not(None))
+    .order_by(ObservationRow.round.desc())
     .limit(1)
     .scalar_subquery()
 )
 SHEETS = {
     "participants": Sheet(
         select(
-            Participant.id,
-            Participant.enrolled,
-            Participant.seen,
-            Participant.invitation.is_not(None).label("invited"),
+            ParticipantRow.id,
+            ParticipantRow.enrolled,
+            ParticipantRow.seen,
+            ParticipantRow.invitation.is_not(None).label("invited"),
             _standing.label("reputation"),
             _sent.label("rounds"),
             _refused.label("refused"),
         ),
-        (Participant.id,),
+        (ParticipantRow.id,),
     ),
     "rounds": Sheet(
         select(
-            Round.id,
-            Round.state,
-            Round.base,
-            Round.result,
-            Round.opened,
-            Round.deadline,
-            Round.closed,
-            Round.ended,
-            Round.minimum,
-            Round.quorum,
-            Round.maximum,
-            Round.received,
-            Round.rule,
-            Round.rule_settings,
-            Round.seconds,
-            Round.reason,
-            Round.score,
+            RoundRow.id,
+            RoundRow.status.label("state"),
+            RoundRow.base,
+            RoundRow.result,
+            RoundRow.opened,
+            RoundRow.deadline,
+            RoundRow.closed,
+            RoundRow.ended,
+            RoundRow.minimum,
+            RoundRow.quorum,
+            RoundRow.maximum,
+            RoundRow.received,
+            RoundRow.rule,
+            RoundRow.rule_settings,
+            RoundRow.seconds,
+            RoundRow.reason,
+            RoundRow.score,
         ),
-        (Round.id,),
+        (RoundRow.id,),
     ),
     "observations": Sheet(
         select(
-            Observation.round,
-            Observation.participant,
-            Observation.weight,
-            Observation.reputation,
-            Observation.positive,
-            Observation.negative,
-            Observation.refused,
-            Observation.opinions,
+            ObservationRow.round,
+            ObservationRow.participant,
+            ObservationRow.weight,
+            ObservationRow.reputation,
+            ObservationRow.positive,
+            ObservationRow.negative,
+            ObservationRow.refused,
+            ObservationRow.opinions,
         ),
-        (Observation.round, Observation.participant),
+        (ObservationRow.round, ObservationRow.participant),
     ),
     "models": Sheet(
         select(
-            Model.version,
-            Model.created,
-            Model.origin,
-            Model.round,
-            Model.restored,
-            Model.sha256,
-            Model.accuracy,
-            Model.class_accuracy,
+            ModelRow.version,
+            ModelRow.created,
+            ModelRow.origin,
+            ModelRow.round,
+            ModelRow.restored,
+            ModelRow.sha256,
+            ModelRow.accuracy,
+            ModelRow.class_accuracy,
         ),
-        (Model.version,),
+        (ModelRow.version,),
     ),
-    "audit": Sheet(select(Audit.id, Audit.at, Audit.who, Audit.action, Audit.detail), (Audit.id,)),
+    "audit": Sheet(select(AuditRow.id, AuditRow.at, AuditRow.who, AuditRow.action, AuditRow.detail), (AuditRow.id,)),
 }
 
 
 @router.get("/{name}.csv")
-def exported(server: Asked, who: SignedIn, name: str) -> Response:
+def exported(server: Server, who: SignedIn, name: str) -> Response:
     """Send a table."""
     if name not in SHEETS:
         raise Problem("not-found")

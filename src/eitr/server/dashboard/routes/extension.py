@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from starlette.responses import FileResponse, Response
 
 import eitr
-from eitr.server.api.authentication import Asked
 from eitr.server.dashboard.rendering import page
+from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
 
 router = APIRouter()
@@ -27,7 +27,7 @@ class Package:
 
 
 @router.get("/extension")
-def downloads(server: Asked) -> Response:
+def downloads(server: Server) -> Response:
     """Show what there is, with hashes to compare."""
     folder = server.settings.downloads or packaged()
     found = [_package(folder / _file(name), browsers) for name, browsers in BROWSERS.items()]
@@ -35,7 +35,7 @@ def downloads(server: Asked) -> Response:
 
 
 @router.get("/extension/{file}")
-def download(file: str, server: Asked) -> Response:
+def download(file: str, server: Server) -> Response:
     """Hand out a package. Only the two names are known: nothing of what is asked for becomes part of a path."""
     known = next((name for name in map(_file, BROWSERS) if name == file), None)
     path = (server.settings.downloads or packaged()) / known if known else None

@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.responses import RedirectResponse, Response
 
-from eitr.server.api.authentication import Asked
-from eitr.server.dashboard.forms import Sent
-from eitr.server.dashboard.guard import Acting, SignedIn
+from eitr.server.dashboard.forms import SubmittedForm
+from eitr.server.dashboard.guard import CsrfCheckedOperator, SignedIn
 from eitr.server.dashboard.queries import invitations
 from eitr.server.dashboard.queries.listing import Page
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.domain.audit import note as note_action
+from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
 
 router = APIRouter(prefix="/invitations")
@@ -21,7 +21,7 @@ LONGEST_NOTE = 200
 
 
 @router.get("")
-def listed(server: Asked, who: SignedIn, number: Page = 1, notice: str = "") -> Response:
+def listed(server: Server, who: SignedIn, number: Page = 1, notice: str = "") -> Response:
     """Show all invitations, newest first."""
     with server.database.reading() as session:
         return page(
@@ -36,7 +36,7 @@ def listed(server: Asked, who: SignedIn, number: Page = 1, notice: str = "") -> 
 
 
 @router.post("")
-def made(server: Asked, who: Acting, sent: Sent) -> Response:
+def made(server: Server, who: CsrfCheckedOperator, sent: SubmittedForm) -> Response:
     """Make invitations and show their codes: now and never again, so this answer is no redirect."""
     count = sent.number("count", 1, MOST)
     note = sent.text("note", longest=LONGEST_NOTE)
@@ -46,7 +46,7 @@ def made(server: Asked, who: Acting, sent: Sent) -> Response:
 
 
 @router.post("/{hash}/revoke")
-def revoked(server: Asked, who: Acting, hash: Hash) -> Response:
+def revoked(server: Server, who: CsrfCheckedOperator, hash: Hash) -> Response:
     """End an invitation."""
     if not server.participants.revoke(bytes.fromhex(hash)):
         raise Problem("not-found", "There is no such invitation.")

@@ -6,14 +6,14 @@ from fastapi import APIRouter, Path
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
-from eitr.server.api.authentication import Asked
 from eitr.server.dashboard import figures
-from eitr.server.dashboard.guard import Acting, SignedIn
+from eitr.server.dashboard.errors import Conflict
+from eitr.server.dashboard.guard import CsrfCheckedOperator, SignedIn
 from eitr.server.dashboard.queries import models, rounds
 from eitr.server.dashboard.queries.listing import Page
-from eitr.server.dashboard.refusals import Conflict
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.domain.models import roll_back
+from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
 
 router = APIRouter(prefix="/models")
@@ -21,14 +21,14 @@ Number = Annotated[int, Path(ge=1, lt=2**31)]
 
 
 @router.get("")
-def listed(server: Asked, who: SignedIn, number: Page = 1) -> Response:
+def listed(server: Server, who: SignedIn, number: Page = 1) -> Response:
     """Show all versions, newest first."""
     with server.database.reading() as session:
         return page("models.html", who=who, listing=models.listed(session, number), chart=figures.accuracies(session))
 
 
 @router.get("/{version}")
-def detail(server: Asked, who: SignedIn, version: Number, notice: str = "") -> Response:
+def detail(server: Server, who: SignedIn, version: Number, notice: str = "") -> Response:
     """Show one version."""
     with server.database.reading() as session:
         found = _known(session, version)
@@ -37,7 +37,7 @@ def detail(server: Asked, who: SignedIn, version: Number, notice: str = "") -> R
 
 
 @router.get("/{version}/rollback")
-def ask(server: Asked, who: SignedIn, version: Number) -> Response:
+def ask(server: Server, who: SignedIn, version: Number) -> Response:
     """Ask whether to go back, and say what that means."""
     with server.database.reading() as session:
         found = _known(session, version)
@@ -48,7 +48,7 @@ def ask(server: Asked, who: SignedIn, version: Number) -> Response:
 
 
 @router.post("/{version}/rollback")
-def go_back(server: Asked, who: Acting, version: Number) -> Response:
+def go_back(server: Server, who: CsrfCheckedOperator, version: Number) -> Response:
     """Publish the weights of an earlier version as a new one."""
     with server.database.reading() as session:
         _check(_known(session, version))
@@ -58,14 +58,14 @@ def go_back(server: Asked, who: Acting, version: Number) -> Response:
     return RedirectResponse(address(f"/models/{new}", notice="rollback"), 303)
 
 
-def _known(session: Session, version: int) -> models.Version:
+def _known(session: Session, version: int) -> models.VersionSummary:
     found = models.version(session, version)
     if found is None:
         raise Problem("unknown-version", f"There is no version {version}.")
     return found
 
 
-def _check(found: models.Version) -> None:
+def _check(found: models.VersionSummary) -> None:
     if found.newest:
         raise Conflict(f"Version {found.version} is the current one already.")
     if not found.kept:

@@ -6,19 +6,19 @@ from fastapi import APIRouter
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from eitr.server.api.authentication import Asked
-from eitr.server.composition.services import Services
 from eitr.server.dashboard import figures
 from eitr.server.dashboard.guard import SignedIn
 from eitr.server.dashboard.queries import models, participants, rounds
 from eitr.server.dashboard.rendering import page
+from eitr.server.domain.services import Services
+from eitr.server.web.dependencies import Server
 
 router = APIRouter()
 SHOWN = 5
 
 
 @router.get("/")
-def overview(server: Asked, who: SignedIn, notice: str = "") -> Response:
+def overview(server: Server, who: SignedIn, notice: str = "") -> Response:
     """Show everything at a glance."""
     with server.database.reading() as session:
         everybody = participants.summary(session)
@@ -37,7 +37,7 @@ def overview(server: Asked, who: SignedIn, notice: str = "") -> Response:
 
 
 @router.get("/live")
-def live_part(server: Asked, who: SignedIn) -> Response:
+def live_part(server: Server, who: SignedIn) -> Response:
     """Return the part of the start page that changes from moment to moment."""
     with server.database.reading() as session:
         return page("live.html", who=who, **live(session, server))

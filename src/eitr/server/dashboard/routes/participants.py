@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
-from eitr.server.api.authentication import Asked
 from eitr.server.dashboard import charts, figures
 from eitr.server.dashboard.guard import SignedIn
 from eitr.server.dashboard.queries import participants
@@ -13,6 +12,7 @@ from eitr.server.dashboard.queries.listing import Page
 from eitr.server.dashboard.queries.participants import Sort
 from eitr.server.dashboard.queries.rounds import FUSED
 from eitr.server.dashboard.rendering import page
+from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
 
 router = APIRouter(prefix="/participants")
@@ -22,7 +22,7 @@ MOST_ROUNDS = 100
 
 @router.get("")
 def listed(
-    server: Asked,
+    server: Server,
     who: SignedIn,
     number: Page = 1,
     sort: Sort = "reputation",
@@ -45,7 +45,7 @@ def listed(
 
 
 @router.get("/{id}")
-def detail(server: Asked, who: SignedIn, id: Id) -> Response:
+def detail(server: Server, who: SignedIn, id: Id) -> Response:
     """Show one participant, round by round."""
     with server.database.reading() as session:
         found = participants.standing(session, id)

@@ -5,15 +5,15 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.responses import RedirectResponse, Response
 
-from eitr.server.api.authentication import Asked
 from eitr.server.dashboard import charts, figures
-from eitr.server.dashboard.forms import Sent
-from eitr.server.dashboard.guard import Acting, SignedIn
+from eitr.server.dashboard.errors import Conflict
+from eitr.server.dashboard.forms import SubmittedForm
+from eitr.server.dashboard.guard import CsrfCheckedOperator, SignedIn
 from eitr.server.dashboard.queries import participants, rounds
 from eitr.server.dashboard.queries.listing import Page
-from eitr.server.dashboard.refusals import Conflict
 from eitr.server.dashboard.rendering import address, page
-from eitr.server.db.tables import Round, State
+from eitr.server.db.tables import RoundRow, RoundStatus
+from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
 
 router = APIRouter(prefix="/rounds")
@@ -22,7 +22,7 @@ LONGEST_REASON = 200
 
 
 @router.get("")
-def listed(server: Asked, who: SignedIn, number: Page = 1, notice: str = "") -> Response:
+def listed(server: Server, who: SignedIn, number: Page = 1, notice: str = "") -> Response:
     """Show all rounds, newest first."""
     with server.database.reading() as session:
         return page(
@@ -36,7 +36,7 @@ def listed(server: Asked, who: SignedIn, number: Page = 1, notice: str = "") -> 
 
 
 @router.post("/open")
-def opened(server: Asked, who: Acting) -> Response:
+def opened(server: Server, who: CsrfCheckedOperator) -> Response:
     """Open a round now."""
     if server.rounds.open(who=who.name) is None:
         raise Conflict("A round is under way already. It must end before another one opens.")
@@ -44,10 +44,10 @@ def opened(server: Asked, who: Acting) -> Response:
 
 
 @router.get("/{id}")
-def detail(server: Asked, who: SignedIn, id: Id, number: Page = 1, notice: str = "") -> Response:
+def detail(server: Server, who: SignedIn, id: Id, number: Page = 1, notice: str = "") -> Response:
     """Show one round: what was made of each update, and why."""
     with server.database.reading() as session:
-        found = session.get(Round, id)
+        found = session.get(RoundRow, id)
         if found is None:
             raise Problem("unknown-round", f"There is no round {id}.")
         return page(
@@ -65,7 +65,7 @@ def detail(server: Asked, who: SignedIn, id: Id, number: Page = 1, notice: str =
 
 
 @router.post("/{id}/close")
-def closed(server: Asked, who: Acting, id: Id) -> Response:
+def closed(server: Server, who: CsrfCheckedOperator, id: Id) -> Response:
     """Close an open round now: what was received is aggregated."""
     found = _known(server, id)
     if found.received == 0:
@@ -76,16 +76,16 @@ def closed(server: Asked, who: Acting, id: Id) -> Response:
 
 
 @router.post("/{id}/abandon")
-def abandoned(server: Asked, who: Acting, sent: Sent, id: Id) -> Response:
+def abandoned(server: Server, who: CsrfCheckedOperator, sent: SubmittedForm, id: Id) -> Response:
     """End a round without a model."""
     _known(server, id)
     reason = sent.text("reason", longest=LONGEST_REASON, needed="Say why, for those who read the log later.")
-    if not server.rounds.abandon(id, reason, State.OPEN, State.CLOSING, who=who.name):
+    if not server.rounds.abandon(id, reason, RoundStatus.OPEN, RoundStatus.CLOSING, who=who.name):
         raise Conflict(f"Round {id} is being aggregated or has ended: it cannot be abandoned any more.")
     return RedirectResponse(address(f"/rounds/{id}", notice="abandoned"), 303)
 
 
-def _known(server: Asked, id: int) -> Round:
+def _known(server: Server, id: int) -> RoundRow:
     found = server.rounds.get(id)
     if found is None:
         raise Problem("unknown-round", f"There is no round {id}.")

@@ -29,7 +29,7 @@ function show(text) {
   const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
   const before = part.firstElementChild.dataset.state;
   part.replaceChildren(...fresh.childNodes);
-  // A round that closes under somebody's hands does not take the keyboard away from them.
+  // Keep the keyboard focus when the round closes meanwhile.
   if (focused) (document.getElementById(focused) ?? document.getElementById("content")).focus();
   const after = part.firstElementChild.dataset.state;
   if (after !== before) said.textContent = after;

@@ -2,10 +2,10 @@
 
 from alembic import context
 
-from eitr.server.db.tables import Table
+from eitr.server.db.tables import Base
 
 context.configure(
-    connection=context.config.attributes["connection"], target_metadata=Table.metadata, render_as_batch=True
+    connection=context.config.attributes["connection"], target_metadata=Base.metadata, render_as_batch=True
 )
 with context.begin_transaction():
     context.run_migrations()

@@ -1,12 +1,12 @@
-"""All parts of the dashboard, added to an application."""
+"""The application of the dashboard: all pages, and the files they need."""
 
 from pathlib import Path
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from eitr.server.dashboard.attempts import Attempts
-from eitr.server.dashboard.errors import SignInNeeded, to_login
+from eitr.server.dashboard.errors import SignInNeeded, problem_page, to_login
 from eitr.server.dashboard.routes import (
     audit,
     entry,
@@ -18,17 +18,19 @@ from eitr.server.dashboard.routes import (
     participants,
     rounds,
 )
+from eitr.server.domain.services import Services
+from eitr.server.web.application import web_application
 
 PARTS = (entry, overview, rounds, participants, models, invitations, audit, exports, extension)
 STATIC = Path(__file__).parent / "static"
 
 
-def add_dashboard(app: FastAPI) -> None:
-    """Add the pages, the files they need, and the way to the sign-in page."""
-    router = APIRouter(include_in_schema=False)
-    for part in PARTS:
-        router.include_router(part.router)
+def dashboard_application(services: Services) -> FastAPI:
+    """Return the application."""
+    app = web_application(services, problem_page, openapi_url=None)
     app.state.attempts = Attempts()
-    app.include_router(router)
+    for part in PARTS:
+        app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_exception_handler(SignInNeeded, to_login)
+    return app

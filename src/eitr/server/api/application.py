@@ -1,0 +1,48 @@
+"""The application of the API: its routes, and the OpenAPI document with the one shape of errors."""
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from eitr import __version__
+from eitr.server.api import models, participants, rounds
+from eitr.server.api.documents import ProblemDocument
+from eitr.server.domain.services import Services
+from eitr.server.web.application import web_application
+from eitr.server.web.problems import problem_document
+
+PREFIX = "/api/v1"
+"""Where the application is mounted."""
+
+
+def api_application(services: Services) -> FastAPI:
+    """Return the application."""
+    app = web_application(
+        services,
+        problem_document,
+        streamed=(rounds.UPDATE_PATH,),
+        title="EITR",
+        version=__version__,
+        summary="Federated classification of sensitive web pages",
+        openapi_url="/openapi.json",
+    )
+    app.state.recent_rounds = rounds.RecentRounds()
+    app.state.uploads = rounds.Uploads(services.settings.uploads_at_once)
+    for part in (participants, models, rounds):
+        app.include_router(part.router)
+    app.openapi_schema = _document(app.openapi())
+    return app
+
+
+def _document(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the OpenAPI document with whole paths and with the errors that are really sent."""
+    schemas = found.setdefault("components", {}).setdefault("schemas", {})
+    schemas["ProblemDocument"] = ProblemDocument.model_json_schema()
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    for path in found["paths"].values():
+        for operation in path.values():
+            known = operation.get("responses", {}).get("422", {}).get("content", {})
+            if "application/json" in known:  # FastAPI's own error, which is never sent here
+                del operation["responses"]["422"]
+    return {**found, "paths": {f"{PREFIX}{path}": operations for path, operations in found["paths"].items()}}

@@ -1,0 +1,45 @@
+"""How the services of a server are made from its settings."""
+
+from eitr.datasets.validation import ValidationSet
+from eitr.server.db import schema
+from eitr.server.db.connection import Database
+from eitr.server.domain.ingest import Ingest
+from eitr.server.domain.keys import Key
+from eitr.server.domain.limits import EnrolmentLimit, RequestLimit
+from eitr.server.domain.metrics import Metrics
+from eitr.server.domain.models import Models, publish_shipped
+from eitr.server.domain.participants import Participants
+from eitr.server.domain.rounds import Rounds
+from eitr.server.domain.services import Services
+from eitr.server.domain.worker import Worker
+from eitr.server.settings import ServerSettings
+
+
+def prepared_database(settings: ServerSettings) -> tuple[Database, ValidationSet]:
+    """Return the database, upgraded and with a first model in it, and the validation pages."""
+    database = Database(settings.database_address)
+    database.check()
+    schema.upgrade(database)
+    scoring = ValidationSet(settings.validation_pages)
+    publish_shipped(database, scoring)
+    return database, scoring
+
+
+def build_services(settings: ServerSettings) -> Services:
+    """Return the services, ready to start."""
+    key = Key.of(settings.folder)
+    database, scoring = prepared_database(settings)
+    metrics = Metrics()
+    return Services(
+        settings=settings,
+        database=database,
+        key=key,
+        models=Models(database),
+        rounds=Rounds(database, settings),
+        participants=Participants(database, key),
+        enrolments=EnrolmentLimit(database, key, settings.enrolments_per_hour),
+        requests=RequestLimit(settings.requests_per_minute),
+        ingest=Ingest(database),
+        metrics=metrics,
+        worker=Worker(database, settings, scoring, metrics) if settings.worker else None,
+    )
