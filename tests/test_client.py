@@ -79,7 +79,7 @@ class Fake:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def on(self, method: str, path: str, *answers: tuple[Any, ...]) -> None:
         """Write the answers to a request, one after the other; the last is repeated."""

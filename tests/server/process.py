@@ -5,13 +5,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Self
 
 import httpx
 
-START_SECONDS = 120.0
+from tests.server.waiting import until
+
+START_SECONDS = 300.0
 """The first start on a machine compiles kernels."""
 
 
@@ -62,27 +63,26 @@ class Running:
 
     def ready(self) -> Self:
         """Wait until it answers."""
-        end = time.monotonic() + START_SECONDS
-        while time.monotonic() < end:
-            if self.process.poll() is not None:
-                raise AssertionError(f"the server ended with {self.process.returncode}: {self.log[-3000:]}")
-            found = re.search(r"EITR runs at (http://\S+)", self.log)
-            if found:
-                self.address = found[1]
-                try:
-                    if httpx.get(f"{self.address}/readyz", timeout=5).is_success:
-                        return self
-                except httpx.TransportError:
-                    pass
-            time.sleep(0.05)
-        raise AssertionError(f"the server did not get ready: {self.log[-3000:]}")
+        until(self._answers, f"the start of {self.address}", START_SECONDS)
+        return self
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, f"the server ended with {self.process.returncode}: {self.log[-3000:]}"
+        found = re.search(r"EITR runs at (http://\S+)\n", self.log)
+        if found is None:
+            return False
+        self.address = found[1]
+        try:
+            return httpx.get(f"{self.address}/readyz", timeout=60).is_success
+        except httpx.TransportError:
+            return False
 
     def stop(self) -> int:
         """Ask it to end, in good order; return its exit status."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=60)
+        return self.process.wait(timeout=300)
 
     def kill(self) -> None:
         """End it at this very instruction."""
         self.process.kill()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=300)

@@ -5,7 +5,6 @@ import random
 import shutil
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +19,12 @@ from eitr.server.db.connection import Database
 from eitr.server.db.tables import AuditRow, ModelRow, ObservationRow, RoundRow, RoundStatus, UpdateBytesRow, UpdateRow
 from tests.server.conftest import new_postgres_database
 from tests.server.process import Running
+from tests.server.waiting import until
 
 PEOPLE = 8
 ATTACKERS = 2
 START_SECONDS = 2.5
-"""About how long a start takes."""
+"""About how long a start takes; it decides only when a server is killed."""
 LIFE_SECONDS = 2.5
 """A server that has started is killed within so long: before it answers, between two chunks, while it aggregates."""
 
@@ -85,7 +85,7 @@ def lived(life: Life, people: list[tuple[str, str]], *, rounds: int, kills: int,
 
     def take_part(person: int) -> None:
         with Participant(life.address, id=people[person][0], secret=people[person][1], attempts=1000) as me:
-            me._sleep = lambda seconds: time.sleep(min(seconds, 0.2))
+            me._sleep = lambda seconds: over.wait(min(seconds, 0.2))
             last, number = 0, 0
             while True:
                 number += 1
@@ -140,13 +140,12 @@ def lived(life: Life, people: list[tuple[str, str]], *, rounds: int, kills: int,
 def settled(life: Life) -> None:
     """Wait until every round that got all its updates has ended."""
     database = Database(life.database)
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
+
+    def all_ended() -> bool:
         with database.reading() as session:
-            if session.scalar(select(func.count()).select_from(UpdateBytesRow)) == 0:
-                return
-        time.sleep(0.1)
-    raise AssertionError("a round with all its updates did not end")
+            return session.scalar(select(func.count()).select_from(UpdateBytesRow)) == 0
+
+    until(all_ended, "the end of every round with all its updates")
 
 
 def enrolled(life: Life) -> list[tuple[str, str]]:
@@ -230,6 +229,7 @@ def ends_as_an_undisturbed_one(folder: Path, twins: Twins, *, kills: int, rounds
     assert list(told(Database(disturbed.database), story.rounds)) == list(told(Database(calm.database), quiet.rounds))
 
 
+@pytest.mark.long
 def test_a_server_that_is_killed_three_times_ends_every_round_as_an_undisturbed_one(
     tmp_path: Path, twins: Twins
 ) -> None:

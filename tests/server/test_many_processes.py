@@ -3,6 +3,7 @@
 import threading
 from pathlib import Path
 
+import pytest
 from sqlalchemy import select
 
 from eitr.client import Participant
@@ -15,6 +16,7 @@ from tests.server.test_kills import vector
 PEOPLE, ROUNDS = 8, 4
 
 
+@pytest.mark.long
 def test_two_servers_and_two_workers_aggregate_every_round_once(tmp_path: Path, postgres: str) -> None:
     database = new_postgres_database(postgres)
     settings = {
@@ -40,10 +42,10 @@ def test_two_servers_and_two_workers_aggregate_every_round_once(tmp_path: Path, 
                 for number in range(1, ROUNDS + 1):
                     # Now at one server, now at the other: they are the same.
                     with Participant(addresses[(person + number) % 2], id=me.id, secret=me.secret) as here:
-                        last_round = here.wait_for_round(after=last, seconds=120, every=0.05)
+                        last_round = here.wait_for_round(after=last, seconds=600, every=0.05)
                         here.send_bytes(last_round.id, vector(number, person).astype("<f4").tobytes())
                         last = last_round.id
-                me.wait_for_round(after=last, seconds=120, every=0.05)
+                me.wait_for_round(after=last, seconds=600, every=0.05)
 
         threads = [threading.Thread(target=live, args=(person,)) for person in range(PEOPLE)]
         for thread in threads:

@@ -1,4 +1,4 @@
-"""A real server behind a real socket, and people who mean it ill."""
+"""A real server behind a real socket, and hostile clients."""
 
 import base64
 import contextlib
@@ -7,7 +7,6 @@ import json
 import re
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -30,8 +29,11 @@ from eitr.server.settings import read_settings
 from eitr.server.web.problems import KINDS
 from tests.server.conftest import new_postgres_database
 from tests.server.process import Running
+from tests.server.waiting import LONGEST_SECONDS
 
-UPLOAD_SECONDS = 2.0
+PATIENT_SECONDS, HASTY_SECONDS = 600.0, 1.0
+"""How long an update may take to arrive: longer than any test, or so short that tests can wait for the end of it."""
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 SECURITY = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -100,7 +102,7 @@ class RunningServer:
         self.running, self.database = running, database
         self.rounds = Rounds(database, read_settings(folder=folder))
         self.participants = Participants(database, Key.of(folder))
-        self.http = httpx.Client(base_url=running.address, timeout=30)
+        self.http = httpx.Client(base_url=running.address, timeout=300)
         self.port = int(running.address.rpartition(":")[2])
         self.private: set[str] = set()
         """What no log may hold."""
@@ -150,7 +152,7 @@ class RunningServer:
         digest: str | None = None,
         **headers: str,
     ) -> httpx.Response:
-        """Send octets; with their digest unless another is given. An iterator is sent in chunks."""
+        """Send an update, with its digest unless another is given. An iterator is sent in chunks."""
         made = digest_of(data) if digest is None and isinstance(data, bytes) else digest
         sent = {**(who.headers if who else {}), **{name.replace("_", "-"): value for name, value in headers.items()}}
         if made is not None:
@@ -160,17 +162,17 @@ class RunningServer:
         return self.http.put(f"/api/v1/rounds/{round}/update", content=data, headers=sent)
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=300)
 
-    def say(self, *parts: bytes, seconds: float = 20.0, close: bool = False) -> Heard:
-        """Send octets over a connection of one's own; listen until it is closed."""
+    def say(self, *parts: bytes, close: bool = False) -> Heard:
+        """Send bytes over a connection of one's own; listen until it is closed."""
         with self.connect() as connection:
             with contextlib.suppress(ConnectionError):
                 for part in parts:
                     connection.sendall(part)
                 if close:
                     connection.shutdown(socket.SHUT_WR)
-            return listen(connection, seconds)
+            return listen(connection)
 
     def count(self, table: Any, **where: Any) -> int:
         with self.database.reading() as session:
@@ -202,8 +204,8 @@ def digest_of(data: bytes) -> str:
     return f"sha-256=:{base64.b64encode(hashlib.sha256(data).digest()).decode()}:"
 
 
-def listen(connection: socket.socket, seconds: float = 20.0) -> Heard:
-    """Read until the end of a connection, or until so long was silence."""
+def listen(connection: socket.socket, seconds: float = LONGEST_SECONDS) -> Heard:
+    """Read until the connection ends; silence for so long is a failure of the server."""
     connection.settimeout(seconds)
     data = b""
     while True:
@@ -222,6 +224,36 @@ def request(method: str, path: str, *headers: str, body: bytes = b"") -> bytes:
     """Write a request exactly so; the connection is to be closed after it."""
     lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close", *headers]
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
+
+
+def update_head(person: Person, round: int, data: bytes, *more: str) -> bytes:
+    """Write the head of a request that sends an update; its framing is a length unless `more` names another."""
+    framing = (
+        ()
+        if any(one.startswith(("Content-Length", "Transfer-Encoding")) for one in more)
+        else (f"Content-Length: {len(data)}",)
+    )
+    return request(
+        "PUT",
+        f"/api/v1/rounds/{round}/update",
+        f"Authorization: {person.headers['Authorization']}",
+        f"Content-Type: {PARAMETERS}",
+        f"Content-Digest: {digest_of(data)}",
+        *more,
+        *framing,
+    )
+
+
+def begin_update(
+    server: RunningServer, person: Person, round: int, data: bytes, *, missing: int, close: bool = True
+) -> socket.socket:
+    """Send all of an update but its end, and wait until the server reads it."""
+    connection = server.connect()
+    head = update_head(person, round, data, "Expect: 100-continue")
+    connection.sendall(head if close else head.replace(b"Connection: close\r\n", b""))
+    assert connection.recv(len(CONTINUE), socket.MSG_WAITALL) == CONTINUE
+    connection.sendall(data[:-missing])
+    return connection
 
 
 def problem(answer: httpx.Response | Answer) -> str:
@@ -256,14 +288,6 @@ def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
         return list(pool.map(run, calls))
 
 
-def until(true: Callable[[], bool], seconds: float = 20.0) -> None:
-    """Wait until something is true."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.01)
-
-
 def base_vector() -> np.ndarray:
     """The parameters of the first model."""
     return Classifier.shipped().model.vector
@@ -286,7 +310,7 @@ class ServerStarter:
     ) -> Iterator[RunningServer]:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
-        given = {"upload_seconds": UPLOAD_SECONDS, **settings, **({"database": database} if database else {})}
+        given = {"upload_seconds": PATIENT_SECONDS, **settings, **({"database": database} if database else {})}
         with Running("serve", folder, "--no-worker", *arguments, **given) as running:
             running.ready()
             server = RunningServer(running, Database(database or f"sqlite:///{folder / 'eitr.db'}"), folder)
@@ -326,7 +350,7 @@ def starter(tmp_path_factory: pytest.TempPathFactory) -> ServerStarter:
 
 @pytest.fixture(scope="session")
 def server(starter: ServerStarter) -> Iterator[RunningServer]:
-    """The server that most tests knock at; limits are high, an update may take two seconds."""
+    """The server of most tests, with high limits."""
     with starter.open("common") as found:
         yield found
 
@@ -334,9 +358,14 @@ def server(starter: ServerStarter) -> Iterator[RunningServer]:
 @pytest.fixture(scope="session")
 def strict(starter: ServerStarter) -> Iterator[RunningServer]:
     """A server for the invited only, that receives two updates at a time and logs all it can."""
-    with starter.open(
-        "strict", enrolment="invitation", uploads_at_once=2, upload_seconds=6, log_level="debug"
-    ) as found:
+    with starter.open("strict", enrolment="invitation", uploads_at_once=2, log_level="debug") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def hasty(starter: ServerStarter) -> Iterator[RunningServer]:
+    """A server that waits one second for an update."""
+    with starter.open("hasty", upload_seconds=HASTY_SECONDS) as found:
         yield found
 
 

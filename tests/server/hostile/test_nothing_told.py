@@ -33,7 +33,7 @@ def judging(starter: ServerStarter, server: RunningServer) -> tuple[RunningServe
         round = server.open_round()
         common = rng.normal(0, 0.01, base_vector().size)
         if number:
-            assert server.put(bad, round, b"rubbish").status_code == 422
+            assert server.put(bad, round, b"invalid").status_code == 422
         for person in people:
             step = rng.normal(0, 0.005, common.size) + common * (-30 if person is bad else 1)
             data = (base_vector() + step).astype("<f4").tobytes()
@@ -69,8 +69,10 @@ def test_a_sound_update_is_answered_alike_whoever_sends_it(judging: tuple[Runnin
     assert set(answers[0].json()) == {"round", "sha256"}
 
 
-@pytest.mark.parametrize("data", [b"rubbish", sound()[:-4] + np.float32(np.nan).tobytes()])
-def test_rubbish_is_answered_alike_whoever_sends_it(judging: tuple[RunningServer, Person, Person], data: bytes) -> None:
+@pytest.mark.parametrize("data", [b"invalid", sound()[:-4] + np.float32(np.nan).tobytes()])
+def test_an_invalid_update_is_answered_alike_whoever_sends_it(
+    judging: tuple[RunningServer, Person, Person], data: bytes
+) -> None:
     server, good, bad = judging
     round = server.open_round()
     answers = [server.put(person, round, data) for person in (good, bad)]

@@ -2,9 +2,6 @@
 
 import hmac
 import inspect
-import itertools
-import statistics
-import time
 
 import pytest
 
@@ -115,7 +112,7 @@ def test_an_update_with_a_forged_secret_is_neither_stored_nor_held_against_its_o
     round = server.open_round()
     forged = Person(victim.id, person.secret)
     assert problem(server.put(forged, round, sound())) == "not-enrolled"
-    assert problem(server.put(forged, round, b"rubbish")) == "not-enrolled"
+    assert problem(server.put(forged, round, b"invalid")) == "not-enrolled"
     assert server.count(UpdateRow, round=round) == server.count(RefusalRow, round=round) == 0
 
 
@@ -175,25 +172,3 @@ def test_secrets_are_compared_in_constant_time_wherever_they_are(
         assert "secret ==" not in source
         assert "== secret" not in source
         assert "secret_hash ==" not in source
-
-
-@pytest.mark.long
-def test_the_time_of_an_answer_does_not_tell_how_much_of_a_secret_is_right(
-    server: RunningServer, person: Person
-) -> None:
-    """Nor whether there is such a participant: medians of many interleaved measurements differ by less than noise."""
-    right = person.secret
-    other = "A" if right[-1] != "A" else "B"
-    guesses = {
-        "nearly right": f"{person.id}.{right[:-1]}{other}",
-        "all wrong": f"{person.id}.{''.join('A' if one != 'A' else 'B' for one in right)}",
-        "nobody": f"{'0' * 32}.{right}",
-    }
-    seconds: dict[str, list[float]] = {name: [] for name in guesses}
-    for _, (name, guess) in itertools.product(range(1500), guesses.items()):
-        start = time.perf_counter()
-        answer = server.http.get("/api/v1/me/export", headers={"Authorization": f"Bearer {guess}"})
-        seconds[name].append(time.perf_counter() - start)
-        assert answer.status_code == 401
-    medians = {name: statistics.median(times) for name, times in seconds.items()}
-    assert max(medians.values()) < 1.15 * min(medians.values()), medians

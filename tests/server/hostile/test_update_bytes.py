@@ -1,4 +1,4 @@
-"""Octets that are no update are refused, noted once, and change nothing."""
+"""Bytes that are not an update are refused, noted once, and change nothing."""
 
 import base64
 import contextlib
@@ -13,7 +13,15 @@ import pytest
 
 from eitr.model.update_encoding import DIFFERENCE, PARAMETERS
 from eitr.server.db.tables import RefusalRow, UpdateBytesRow, UpdateRow
-from tests.server.hostile.conftest import Person, RunningServer, base_vector, digest_of, problem, request, sound
+from tests.server.hostile.conftest import (
+    Person,
+    RunningServer,
+    base_vector,
+    digest_of,
+    problem,
+    sound,
+    update_head,
+)
 
 SIZE = base_vector().size
 
@@ -49,7 +57,7 @@ def assert_refused_once(server: RunningServer, round: int, person: Person, reaso
 
 @pytest.mark.parametrize("where", [0, SIZE // 2, SIZE - 1])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_one_number_that_is_none_is_enough_to_refuse_all(
+def test_one_nan_or_infinity_is_enough_to_refuse_all(
     server: RunningServer, round: int, person: Person, value: float, where: int
 ) -> None:
     assert problem(server.put(person, round, spoiled(value, where))) == "not-finite"
@@ -116,7 +124,7 @@ def test_an_update_in_chunks_is_received(server: RunningServer, round: int, pers
 def test_chunks_without_end_are_refused_as_soon_as_there_are_too_many(
     server: RunningServer, round: int, person: Person
 ) -> None:
-    head = _head(person, round, sound(), "Transfer-Encoding: chunked")
+    head = update_head(person, round, sound(), "Transfer-Encoding: chunked")
     before = server.megabytes
     with server.connect() as connection:
         connection.sendall(head)
@@ -129,10 +137,10 @@ def test_chunks_without_end_are_refused_as_soon_as_there_are_too_many(
     assert server.healthy()
 
 
-def test_an_announced_length_that_is_wrong_is_refused_before_the_octets_come(
+def test_an_announced_length_that_is_wrong_is_refused_before_the_bytes_come(
     server: RunningServer, round: int, person: Person
 ) -> None:
-    heard = server.say(_head(person, round, sound(), f"Content-Length: {1 << 40}"))
+    heard = server.say(update_head(person, round, sound(), f"Content-Length: {1 << 40}"))
     assert [one.slug for one in heard.answers] == ["wrong-length"]
     assert_refused_once(server, round, person, "wrong-length")
 
@@ -141,21 +149,21 @@ def test_less_than_announced_is_no_evidence_for_the_connection_may_have_failed(
     server: RunningServer, round: int, person: Person
 ) -> None:
     data = sound()
-    server.say(_head(person, round, data, f"Content-Length: {len(data)}"), data[:-1], close=True)
+    server.say(update_head(person, round, data, f"Content-Length: {len(data)}"), data[:-1], close=True)
     assert server.count(UpdateRow, participant=person.id) == server.count(RefusalRow, participant=person.id) == 0
     assert server.put(person, round, data).status_code == 202
 
 
 def test_more_than_announced_is_not_part_of_the_update(server: RunningServer, round: int, person: Person) -> None:
     data = sound()
-    heard = server.say(_head(person, round, data, f"Content-Length: {len(data)}"), data + b"GARBAGE\r\n\r\n")
+    heard = server.say(update_head(person, round, data, f"Content-Length: {len(data)}"), data + b"GARBAGE\r\n\r\n")
     assert heard.statuses[0] == 202
     assert server.rows(UpdateRow, participant=person.id)[0].size == len(data)
 
 
 def test_an_unfinished_chunk_is_no_update(server: RunningServer, round: int, person: Person) -> None:
     data = sound()
-    head = _head(person, round, data, "Transfer-Encoding: chunked")
+    head = update_head(person, round, data, "Transfer-Encoding: chunked")
     server.say(head, f"{len(data):x}\r\n".encode() + data, close=True)
     assert server.count(UpdateRow, participant=person.id) == 0
 
@@ -164,7 +172,7 @@ def test_an_unfinished_chunk_is_no_update(server: RunningServer, round: int, per
 def test_a_chunk_of_impossible_size_ends_the_connection(
     server: RunningServer, round: int, person: Person, size: bytes
 ) -> None:
-    head = _head(person, round, sound(), "Transfer-Encoding: chunked")
+    head = update_head(person, round, sound(), "Transfer-Encoding: chunked")
     heard = server.say(head, size + b"\r\n" + bytes(100))
     assert heard.closed
     assert 202 not in heard.statuses
@@ -172,13 +180,13 @@ def test_a_chunk_of_impossible_size_ends_the_connection(
     assert server.healthy()
 
 
-def test_octets_that_are_not_those_of_the_digest_are_refused(server: RunningServer, round: int, person: Person) -> None:
+def test_bytes_that_are_not_those_of_the_digest_are_refused(server: RunningServer, round: int, person: Person) -> None:
     assert problem(server.put(person, round, sound(), digest=digest_of(sound(1)))) == "wrong-digest"
     assert_refused_once(server, round, person, "wrong-digest")
 
 
-def _encoded(octets: bytes) -> str:
-    return base64.b64encode(octets).decode()
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 @pytest.mark.parametrize(
@@ -286,11 +294,11 @@ def test_what_is_compressed_is_refused_and_never_unpacked(
 
 
 def test_what_is_compressed_is_refused_before_it_came(server: RunningServer, round: int, person: Person) -> None:
-    heard = server.say(_head(person, round, b"", "Content-Encoding: gzip", f"Content-Length: {4 * SIZE}"))
+    heard = server.say(update_head(person, round, b"", "Content-Encoding: gzip", f"Content-Length: {4 * SIZE}"))
     assert [one.slug for one in heard.answers] == ["unsupported-encoding"]
 
 
-def test_a_compressed_wish_to_enrol_is_not_unpacked(server: RunningServer) -> None:
+def test_a_compressed_request_to_enrol_is_not_unpacked(server: RunningServer) -> None:
     before = server.megabytes
     headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
     answer = server.http.post("/api/v1/participants", content=_bomb("gzip"), headers=headers)
@@ -298,29 +306,18 @@ def test_a_compressed_wish_to_enrol_is_not_unpacked(server: RunningServer) -> No
     assert server.megabytes - before < 40
 
 
-def test_ten_kinds_of_rubbish_are_one_refusal_with_the_first_reason(
+def test_ten_invalid_updates_are_one_refusal_with_the_first_reason(
     server: RunningServer, round: int, person: Person
 ) -> None:
-    rubbish = itertools.cycle([sound()[:-4], spoiled(np.nan, 1), spoiled(1e9, 1)])
-    slugs = [problem(server.put(person, round, data)) for data in itertools.islice(rubbish, 10)]
+    invalid = itertools.cycle([sound()[:-4], spoiled(np.nan, 1), spoiled(1e9, 1)])
+    slugs = [problem(server.put(person, round, data)) for data in itertools.islice(invalid, 10)]
     assert slugs[:3] == ["wrong-length", "not-finite", "too-great"]
     assert_refused_once(server, round, person, "wrong-length")
 
 
-def test_rubbish_in_two_rounds_is_noted_in_both(server: RunningServer, person: Person) -> None:
+def test_invalid_in_two_rounds_is_noted_in_both(server: RunningServer, person: Person) -> None:
     first = server.open_round()
     assert problem(server.put(person, first, b"")) == "wrong-length"
     second = server.open_round()
     assert problem(server.put(person, second, b"")) == "wrong-length"
     assert {one.round for one in server.rows(RefusalRow, participant=person.id)} == {first, second}
-
-
-def _head(person: Person, round: int, data: bytes, *more: str) -> bytes:
-    return request(
-        "PUT",
-        f"/api/v1/rounds/{round}/update",
-        f"Authorization: {person.headers['Authorization']}",
-        f"Content-Type: {PARAMETERS}",
-        f"Content-Digest: {digest_of(data)}",
-        *more,
-    )
