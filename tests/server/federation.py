@@ -55,7 +55,7 @@ class Federation:
         return (self.base + rng.normal(0, 0.001, self.base.shape)).astype("<f4").tobytes()
 
     def sent(self, round: int, person: str, data: bytes | None = None) -> ReceivedUpdate:
-        """Return an update as the door passes it on."""
+        """Return an update as it is received."""
         data = self.update(person, round) if data is None else data
         return ReceivedUpdate(round, person, PARAMETERS, data, hashlib.sha256(data).digest())
 

@@ -139,7 +139,7 @@ def test_at_its_deadline_a_round_with_too_few_updates_is_abandoned_without_evide
     assert federation.models.current().version == 1
 
 
-def test_rubbish_is_evidence_when_the_round_ends(federation: Federation) -> None:
+def test_an_invalid_update_is_evidence_when_the_round_ends(federation: Federation) -> None:
     *people, bad = federation.enrol(5)
     number = federation.full_round(people)
     for _ in range(3):

@@ -27,7 +27,7 @@ def _answers(server: RunningServer, person: Person) -> dict[str, httpx.Response]
     ask = server.http.request
     return {
         "200": ask("GET", "/api/v1/model"),
-        "200 octets": ask("GET", "/api/v1/models/1/weights"),
+        "200 bytes": ask("GET", "/api/v1/models/1/weights"),
         "200 plain": ask("GET", "/healthz"),
         "200 metrics": ask("GET", "/metrics"),
         "200 openapi": ask("GET", "/api/v1/openapi.json"),
@@ -68,7 +68,7 @@ def test_what_is_private_is_not_kept_by_caches(server: RunningServer, person: Pe
 
 @pytest.fixture(scope="module")
 def broken(starter: ServerStarter) -> Iterator[tuple[RunningServer, Person]]:
-    """A server that some of its tables are gone from, and that has rubbish in another."""
+    """A server that some of its tables are gone from, and that has invalid values in another."""
     with starter.open("broken", errors_expected=True) as server:
         person = server.enrol()
         server.open_round()

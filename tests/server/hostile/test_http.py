@@ -1,15 +1,18 @@
 """HTTP that no honest client would send: it is refused, it costs nothing, and nobody else notices."""
 
 import contextlib
+from functools import partial
 
 import pytest
 
 from eitr.model.update_encoding import PARAMETERS
 from eitr.server.db.tables import ParticipantRow, UpdateRow
+from tests.server.cases import naming
 from tests.server.hostile.conftest import (
     Heard,
     Person,
     RunningServer,
+    at_once,
     is_guarded,
     listen,
     problem,
@@ -31,9 +34,8 @@ def assert_malformed(heard: Heard) -> None:
 SMUGGLED = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Smuggled: yes\r\n\r\n"
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
+def test_a_request_that_two_servers_could_read_differently_is_refused(server: RunningServer) -> None:
+    for headers in [
         ("Content-Length: 5", "Transfer-Encoding: chunked"),
         ("Transfer-Encoding: chunked", "Content-Length: 5"),
         ("Content-Length: 2", "Content-Length: 3"),
@@ -60,15 +62,11 @@ SMUGGLED = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Smuggled: yes\r\n\r\n
         (": one",),
         ("X(): one",),
         ("X: one\rY: two",),
-    ],
-    ids=repr,
-)
-def test_a_request_that_two_servers_could_read_differently_is_refused(
-    server: RunningServer, headers: tuple[str, ...]
-) -> None:
-    heard = server.say(request("POST", "/api/v1/participants", JSON, *headers, body=b"{}\r\n\r\n" + SMUGGLED))
-    assert heard.closed
-    assert heard.statuses == [400]
+    ]:
+        with naming(headers):
+            heard = server.say(request("POST", "/api/v1/participants", JSON, *headers, body=b"{}\r\n\r\n" + SMUGGLED))
+            assert heard.closed
+            assert heard.statuses == [400]
 
 
 def test_neither_length_nor_chunks_means_no_body_and_what_follows_is_not_one(
@@ -79,9 +77,8 @@ def test_neither_length_nor_chunks_means_no_body_and_what_follows_is_not_one(
     assert server.count(ParticipantRow, id=person.id) == 1
 
 
-@pytest.mark.parametrize(
-    "octets",
-    [
+def test_what_is_no_request_is_refused_with_a_problem_document(server: RunningServer) -> None:
+    for data in [
         b"BREW /healthz HTTP/1.1\r\n\r\n",
         b"get /healthz HTTP/1.1\r\n\r\n",
         b"G\x00T /healthz HTTP/1.1\r\n\r\n",
@@ -99,14 +96,12 @@ def test_neither_length_nor_chunks_means_no_body_and_what_follows_is_not_one(
         b"SSH-2.0-client\r\n",
         b"\x00" * 100,
         b"{}\r\n\r\n",
-    ],
-    ids=lambda octets: repr(octets[:30]),
-)
-def test_what_is_no_request_is_refused_with_a_problem_document(server: RunningServer, octets: bytes) -> None:
-    heard = server.say(octets)
-    assert_malformed(heard)
-    assert is_guarded(heard.answers[0].headers)
-    assert server.healthy()
+    ]:
+        with naming(data):
+            heard = server.say(data)
+            assert_malformed(heard)
+            assert is_guarded(heard.answers[0].headers)
+            assert server.healthy()
 
 
 @pytest.mark.parametrize("line", [b"GET /healthz HTTP/1.0", b"GET /healthz"])
@@ -121,13 +116,14 @@ def test_an_absolute_address_reaches_the_same_pages(server: RunningServer) -> No
     assert server.say(request("GET", "http://elsewhere.example/api/v1/me/export")).statuses == [401]
 
 
-@pytest.mark.parametrize("method", ["TRACE", "OPTIONS", "HEAD", "PATCH", "POST", "PUT", "DELETE", "PROPFIND"])
-def test_another_method_is_refused_and_nothing_is_sent_back(server: RunningServer, method: str) -> None:
-    heard = server.say(request(method, "/api/v1/model", "X-Echo: <b>me</b>"))
-    assert heard.data.startswith(b"HTTP/1.1 405 ")
-    assert b"<b>" not in heard.data
-    if method != "HEAD":  # whose answer has a length, but no body
-        assert [problem(one) for one in heard.answers] == ["method-not-allowed"]
+def test_another_method_is_refused_and_nothing_is_sent_back(server: RunningServer) -> None:
+    for method in ["TRACE", "OPTIONS", "HEAD", "PATCH", "POST", "PUT", "DELETE", "PROPFIND"]:
+        with naming(method):
+            heard = server.say(request(method, "/api/v1/model", "X-Echo: <b>me</b>"))
+            assert heard.data.startswith(b"HTTP/1.1 405 ")
+            assert b"<b>" not in heard.data
+            if method != "HEAD":  # whose answer has a length, but no body
+                assert [problem(one) for one in heard.answers] == ["method-not-allowed"]
 
 
 def test_no_address_is_made_of_what_the_client_calls_the_host(server: RunningServer) -> None:
@@ -172,14 +168,13 @@ def test_thousands_of_requests_in_one_packet_are_no_problem(server: RunningServe
     assert server.megabytes - before < 40
 
 
-@pytest.mark.parametrize("protocol", ["websocket", "h2c", "TLS/1.0"])
-def test_a_wish_for_another_protocol_is_ignored_and_the_next_request_answered(
-    server: RunningServer, protocol: str
-) -> None:
-    upgrade = f"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n\r\n"
-    heard = server.say(upgrade.encode() + HEALTH)
-    assert heard.closed, "the connection is neither used nor closed"
-    assert heard.statuses in ([200, 200], [200])
+def test_a_wish_for_another_protocol_is_ignored_and_the_next_request_answered(server: RunningServer) -> None:
+    for protocol in ["websocket", "h2c", "TLS/1.0"]:
+        with naming(protocol):
+            upgrade = f"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n\r\n"
+            heard = server.say(upgrade.encode() + HEALTH)
+            assert heard.closed, "the connection is neither used nor closed"
+            assert heard.statuses in ([200, 200], [200])
 
 
 def test_what_follows_the_body_is_not_taken_for_a_header(server: RunningServer, person: Person) -> None:
@@ -217,42 +212,36 @@ def _flood(server: RunningServer, start: bytes, piece: bytes, times: int) -> tup
     return heard, max(most, server.megabytes) - before
 
 
-@pytest.mark.parametrize(
-    ("start", "piece"),
-    [
+def test_a_head_without_end_is_cut_off(server: RunningServer) -> None:
+    for start, piece in [
         (b"GET /healthz HTTP/1.1\r\n", b"X: a\r\n" * 10_000),
         (b"GET /healthz HTTP/1.1\r\nX: ", b"a" * 1_000_000),
         (b"GET /healthz HTTP/1.1\r\n", b"a" * 1_000_000),
         (b"GET /", b"a" * 1_000_000),
         (b"GET /?", b"a=b&" * 250_000),
         (b"GET /healthz HTTP/1.1\r\nCookie: ", b"a=b; " * 200_000),
-    ],
-    ids=["headers", "value", "name", "path", "query", "cookie"],
-)
-def test_a_head_without_end_is_cut_off(server: RunningServer, start: bytes, piece: bytes) -> None:
-    heard, megabytes = _flood(server, start, piece, 50)
-    assert heard.closed
-    # Whoever goes on sending may be cut off before the answer gets through.
-    assert [problem(one) for one in heard.answers] in (["headers-too-large"], [])
-    assert megabytes < 25
-    assert server.healthy()
+    ]:
+        with naming(start, piece):
+            heard, megabytes = _flood(server, start, piece, 50)
+            assert heard.closed
+            # Whoever goes on sending may be cut off before the answer gets through.
+            assert [problem(one) for one in heard.answers] in (["headers-too-large"], [])
+            assert megabytes < 25
+            assert server.healthy()
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
+def test_a_head_that_is_too_large_is_told_so_by_a_guarded_answer(server: RunningServer) -> None:
+    for head in [
         b"GET /healthz HTTP/1.1\r\n" + b"X: a\r\n" * 101 + b"\r\n",
         b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 33_000 + b"\r\n\r\n",
         b"GET /healthz?" + b"a" * 33_000 + b" HTTP/1.1\r\n\r\n",
         b"GET /healthz HTTP/1.1\r\n" + (b"X: " + b"a" * 1000 + b"\r\n") * 40 + b"\r\n",
-    ],
-    ids=["number", "value", "address", "sum"],
-)
-def test_a_head_that_is_too_large_is_told_so_by_a_guarded_answer(server: RunningServer, head: bytes) -> None:
-    heard = server.say(head)
-    assert heard.closed
-    assert [problem(one) for one in heard.answers] == ["headers-too-large"]
-    assert is_guarded(heard.answers[0].headers)
+    ]:
+        with naming(head):
+            heard = server.say(head)
+            assert heard.closed
+            assert [problem(one) for one in heard.answers] == ["headers-too-large"]
+            assert is_guarded(heard.answers[0].headers)
 
 
 def test_a_head_as_large_as_allowed_is_read(server: RunningServer) -> None:
@@ -260,13 +249,14 @@ def test_a_head_as_large_as_allowed_is_read(server: RunningServer) -> None:
     assert server.say(request("GET", "/healthz", "X: " + "a" * 30_000)).statuses == [200]
 
 
-@pytest.mark.parametrize("end", [b"0\r\nX: ", b"0\r\n", b"1;x="], ids=["value", "name", "extension"])
-def test_a_trailer_without_end_is_cut_off(server: RunningServer, end: bytes) -> None:
-    start = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-    heard, megabytes = _flood(server, start + end, b"a" * 1_000_000, 30)
-    assert heard.closed
-    assert megabytes < 25
-    assert server.healthy()
+def test_a_trailer_without_end_is_cut_off(server: RunningServer) -> None:
+    for end in [b"0\r\nX: ", b"0\r\n", b"1;x="]:
+        with naming(end):
+            start = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+            heard, megabytes = _flood(server, start + end, b"a" * 1_000_000, 30)
+            assert heard.closed
+            assert megabytes < 25
+            assert server.healthy()
 
 
 def test_trailers_are_not_kept(server: RunningServer) -> None:
@@ -276,13 +266,19 @@ def test_trailers_are_not_kept(server: RunningServer) -> None:
     assert megabytes < 25
 
 
-@pytest.mark.parametrize("path", ["/api/v1/participants", "/api/v1/model", "/nothing"])
-def test_chunks_without_end_are_cut_off_where_little_is_expected(server: RunningServer, path: str) -> None:
+def test_chunks_without_end_are_cut_off_where_little_is_expected(server: RunningServer) -> None:
     """A length is announced and looked at, or it is counted."""
-    start = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
-    heard, megabytes = _flood(server, start, b"f4240\r\n" + b" " * 1_000_000 + b"\r\n", 60)
-    assert megabytes < 25
-    assert [one.status for one in heard.answers] in ([], [413], [404], [405])
+
+    def flood(path: str) -> tuple[Heard, float]:
+        start = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        return _flood(server, start.encode(), b"f4240\r\n" + b" " * 1_000_000 + b"\r\n", 60)
+
+    paths = ("/api/v1/participants", "/api/v1/model", "/nothing")
+    # All at once, because the server waits ten seconds before it closes each connection.
+    for path, (heard, megabytes) in zip(paths, at_once([partial(flood, path) for path in paths]), strict=True):
+        with naming(path):
+            assert megabytes < 25
+            assert [one.status for one in heard.answers] in ([], [413], [404], [405])
     assert server.healthy()
 
 
@@ -291,10 +287,11 @@ def test_a_small_body_in_chunks_is_read(server: RunningServer) -> None:
     assert server.say(head + b"2\r\n{}\r\n0\r\n\r\n").statuses == [201]
 
 
-@pytest.mark.parametrize("path", ["/api/v1/participants", "/api/v1/model", "/api/v1/me"])
-def test_a_long_body_is_refused_by_its_announcement(server: RunningServer, path: str) -> None:
-    heard = server.say(request("POST", path, JSON, f"Content-Length: {64 * 1024 + 1}"))
-    assert [problem(one) for one in heard.answers] == ["too-large"]
+def test_a_long_body_is_refused_by_its_announcement(server: RunningServer) -> None:
+    for path in ["/api/v1/participants", "/api/v1/model", "/api/v1/me"]:
+        with naming(path):
+            heard = server.say(request("POST", path, JSON, f"Content-Length: {64 * 1024 + 1}"))
+            assert [problem(one) for one in heard.answers] == ["too-large"]
 
 
 def test_expecting_to_be_told_to_continue_one_is_told_so_or_refused(server: RunningServer, person: Person) -> None:

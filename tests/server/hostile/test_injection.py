@@ -9,8 +9,10 @@ import pytest
 from sqlalchemy import inspect
 
 from eitr.server.db.tables import Base, ParticipantRow
+from tests.server.cases import naming
 from tests.server.hostile.conftest import Person, RunningServer, is_guarded, problem, request
 
+JSON = {"Content-Type": "application/json"}
 NASTY = [
     "'; DROP TABLE participants; --",
     "' OR '1'='1",
@@ -49,80 +51,86 @@ def assert_harmless(answer: httpx.Response, nasty: str) -> None:
     assert "<script" not in answer.text
 
 
-@pytest.mark.parametrize("nasty", NASTY, ids=lambda one: ascii(one)[:30])
-def test_in_an_invitation(server: RunningServer, nasty: str) -> None:
-    answer = server.http.post("/api/v1/participants", json={"invitation": nasty})
-    assert problem(answer) == "invitation-needed"
-    assert_harmless(answer, nasty)
-
-
-@pytest.mark.parametrize("nasty", NASTY, ids=lambda one: ascii(one)[:30])
-def test_as_the_name_of_a_field(server: RunningServer, nasty: str) -> None:
-    answer = server.http.post("/api/v1/participants", json={nasty: 1})
-    assert problem(answer) == "malformed-request"
-    assert_harmless(answer, nasty)
-
-
-@pytest.mark.parametrize("nasty", NASTY, ids=lambda one: ascii(one)[:30])
-def test_in_every_part_of_an_address(server: RunningServer, person: Person, nasty: str) -> None:
-    part = quote(nasty, safe="")
-    for method, path in (
-        ("GET", f"/api/v1/models/{part}/weights"),
-        ("GET", f"/api/v1/models/1/{part}"),
-        ("PUT", f"/api/v1/rounds/{part}/update"),
-        ("GET", f"/{part}"),
-        ("GET", f"/api/{part}/model"),
-        ("GET", f"/api/v1/rounds/current?{part}={part}&id={part}"),
-        ("GET", f"/api/v1/me/export?participant={part}&id={part}"),
-    ):
-        headers = {**person.headers, "Content-Digest": "x"}
-        answer = server.http.request(method, path, headers=headers)
-        assert answer.status_code in (200, 400, 404, 405, 415), path
-        assert_harmless(answer, nasty)
-
-
-@pytest.mark.parametrize(
-    "nasty", [one for one in NASTY if one.isprintable() and one.isascii()], ids=lambda one: ascii(one)[:30]
-)
-def test_in_every_header(server: RunningServer, person: Person, nasty: str) -> None:
-    for name in (
-        "Authorization",
-        "Content-Type",
-        "Content-Digest",
-        "Content-Encoding",
-        "If-None-Match",
-        "Accept",
-        "Accept-Language",
-        "User-Agent",
-        "Referer",
-        "Origin",
-        "Cookie",
-        "Host",
-        "Range",
-        "X-Forwarded-For",
-        "X-Forwarded-Proto",
-        "Forwarded",
-        "X-Http-Method-Override",
-    ):
-        for method, path in (
-            ("GET", "/api/v1/model"),
-            ("GET", "/api/v1/me/export"),
-            ("PUT", "/api/v1/rounds/1/update"),
-        ):
-            answer = server.http.request(method, path, headers={**person.headers, name: nasty})
-            assert answer.status_code in (200, 400, 401, 404, 409, 415), name
+def test_in_an_invitation(server: RunningServer) -> None:
+    for nasty in NASTY:
+        with naming(nasty):
+            answer = server.http.post("/api/v1/participants", json={"invitation": nasty})
+            assert problem(answer) == "invitation-needed"
             assert_harmless(answer, nasty)
 
 
-@pytest.mark.parametrize("body", [b"", b"null", b"{}"])
-def test_a_wish_without_an_invitation_is_a_wish(server: RunningServer, body: bytes) -> None:
-    answer = server.http.post("/api/v1/participants", content=body, headers={"Content-Type": "application/json"})
-    assert answer.status_code == 201
+def test_as_the_name_of_a_field(server: RunningServer) -> None:
+    for nasty in NASTY:
+        with naming(nasty):
+            answer = server.http.post("/api/v1/participants", json={nasty: 1})
+            assert problem(answer) == "malformed-request"
+            assert_harmless(answer, nasty)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_in_every_part_of_an_address(server: RunningServer) -> None:
+    for nasty in NASTY:
+        with naming(nasty):
+            person = server.enrol()
+            part = quote(nasty, safe="")
+            for method, path in (
+                ("GET", f"/api/v1/models/{part}/weights"),
+                ("GET", f"/api/v1/models/1/{part}"),
+                ("PUT", f"/api/v1/rounds/{part}/update"),
+                ("GET", f"/{part}"),
+                ("GET", f"/api/{part}/model"),
+                ("GET", f"/api/v1/rounds/current?{part}={part}&id={part}"),
+                ("GET", f"/api/v1/me/export?participant={part}&id={part}"),
+            ):
+                headers = {**person.headers, "Content-Digest": "x"}
+                answer = server.http.request(method, path, headers=headers)
+                assert answer.status_code in (200, 400, 404, 405, 415), path
+                assert_harmless(answer, nasty)
+
+
+def test_in_every_header(server: RunningServer) -> None:
+    for nasty in [one for one in NASTY if one.isprintable() and one.isascii()]:
+        with naming(nasty):
+            person = server.enrol()
+            for name in (
+                "Authorization",
+                "Content-Type",
+                "Content-Digest",
+                "Content-Encoding",
+                "If-None-Match",
+                "Accept",
+                "Accept-Language",
+                "User-Agent",
+                "Referer",
+                "Origin",
+                "Cookie",
+                "Host",
+                "Range",
+                "X-Forwarded-For",
+                "X-Forwarded-Proto",
+                "Forwarded",
+                "X-Http-Method-Override",
+            ):
+                for method, path in (
+                    ("GET", "/api/v1/model"),
+                    ("GET", "/api/v1/me/export"),
+                    ("PUT", "/api/v1/rounds/1/update"),
+                ):
+                    answer = server.http.request(method, path, headers={**person.headers, name: nasty})
+                    assert answer.status_code in (200, 400, 401, 404, 409, 415), name
+                    assert_harmless(answer, nasty)
+
+
+def test_a_wish_without_an_invitation_is_a_wish(server: RunningServer) -> None:
+    for body in [b"", b"null", b"{}"]:
+        with naming(body):
+            answer = server.http.post(
+                "/api/v1/participants", content=body, headers={"Content-Type": "application/json"}
+            )
+            assert answer.status_code == 201
+
+
+def test_a_body_that_is_no_wish_is_malformed(server: RunningServer) -> None:
+    for body in [
         b"{",
         b"[]",
         b"[" * 30_000,
@@ -145,29 +153,27 @@ def test_a_wish_without_an_invitation_is_a_wish(server: RunningServer, body: byt
         b'{"__proto__": {"a": 1}}',
         b'"text"',
         b"\x00",
-    ],
-    ids=lambda body: repr(body[:24]),
-)
-def test_a_body_that_is_no_wish_is_malformed(server: RunningServer, body: bytes) -> None:
-    before = server.count(ParticipantRow)
-    answer = server.http.post("/api/v1/participants", content=body, headers={"Content-Type": "application/json"})
-    assert problem(answer) == "malformed-request"
-    assert len(answer.content) < 2000
-    assert server.count(ParticipantRow) == before
+    ]:
+        with naming(body):
+            before = server.count(ParticipantRow)
+            answer = server.http.post(
+                "/api/v1/participants", content=body, headers={"Content-Type": "application/json"}
+            )
+            assert problem(answer) == "malformed-request"
+            assert len(answer.content) < 2000
+            assert server.count(ParticipantRow) == before
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/xml"])
-def test_a_wish_of_another_media_type_is_malformed_for_a_form_on_any_page_could_send_it(
-    server: RunningServer, kind: str
-) -> None:
-    content = json.dumps({"invitation": "a"})
-    answer = server.http.post("/api/v1/participants", content=content, headers={"Content-Type": kind})
-    assert problem(answer) == "malformed-request"
+def test_a_wish_of_another_media_type_is_malformed_for_a_form_on_any_page_could_send_it(server: RunningServer) -> None:
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/xml"]:
+        with naming(kind):
+            content = json.dumps({"invitation": "a"})
+            answer = server.http.post("/api/v1/participants", content=content, headers={"Content-Type": kind})
+            assert problem(answer) == "malformed-request"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_no_path_leads_to_a_file(server: RunningServer) -> None:
+    for path in [
         "/api/v1/models/../../etc/passwd",
         "/api/v1/models/../../../../../../etc/passwd",
         "/api/v1/models/%2e%2e/%2e%2e/etc/passwd",
@@ -194,13 +200,12 @@ def test_a_wish_of_another_media_type_is_malformed_for_a_form_on_any_page_could_
         "/docs",
         "/redoc",
         "/openapi.json",
-    ],
-)
-def test_no_path_leads_to_a_file(server: RunningServer, path: str) -> None:
-    heard = server.say(request("GET", path))
-    assert heard.statuses[0] in (400, 404)
-    assert problem(heard.answers[0]) in ("not-found", "malformed-request")
-    assert b"root:" not in heard.data
+    ]:
+        with naming(path):
+            heard = server.say(request("GET", path))
+            assert heard.statuses[0] in (400, 404)
+            assert problem(heard.answers[0]) in ("not-found", "malformed-request")
+            assert b"root:" not in heard.data
 
 
 IMPOSSIBLE = [
@@ -234,23 +239,25 @@ IMPOSSIBLE = [
 ]
 
 
-@pytest.mark.parametrize("number", IMPOSSIBLE, ids=lambda one: one[:30])
-def test_a_number_that_cannot_be_one_is_malformed(server: RunningServer, person: Person, number: str) -> None:
-    for file in ("weights", "vocabulary", "model.safetensors", "tfjs/model.json", "tfjs/weights.bin"):
-        assert problem(server.http.get(f"/api/v1/models/{number}/{file}")) == "malformed-request"
-    answer = server.put(person, number, b"")
-    assert problem(answer) == "malformed-request"
+def test_a_number_that_cannot_be_one_is_malformed(server: RunningServer) -> None:
+    for number in IMPOSSIBLE:
+        with naming(number):
+            person = server.enrol()
+            for file in ("weights", "vocabulary", "model.safetensors", "tfjs/model.json", "tfjs/weights.bin"):
+                assert problem(server.http.get(f"/api/v1/models/{number}/{file}")) == "malformed-request"
+            answer = server.put(person, number, b"")
+            assert problem(answer) == "malformed-request"
 
 
-@pytest.mark.parametrize("number", ["+1", "01", "1.0", "%201", "1_0", "2147483647"])
-def test_a_number_written_oddly_is_the_same_number_or_malformed(
-    server: RunningServer, person: Person, number: str
-) -> None:
-    meant = str(int(float(number.replace("%20", "").replace("_", ""))))
-    plain = server.http.get(f"/api/v1/models/{meant}/weights")
-    odd = server.http.get(f"/api/v1/models/{number}/weights")
-    assert odd.status_code == 400 or (odd.status_code, odd.content) == (plain.status_code, plain.content)
-    assert server.put(person, number, b"").status_code in (400, server.put(person, meant, b"").status_code)
+def test_a_number_written_oddly_is_the_same_number_or_malformed(server: RunningServer) -> None:
+    for number in ["+1", "01", "1.0", "%201", "1_0", "2147483647"]:
+        with naming(number):
+            person = server.enrol()
+            meant = str(int(float(number.replace("%20", "").replace("_", ""))))
+            plain = server.http.get(f"/api/v1/models/{meant}/weights")
+            odd = server.http.get(f"/api/v1/models/{number}/weights")
+            assert odd.status_code == 400 or (odd.status_code, odd.content) == (plain.status_code, plain.content)
+            assert server.put(person, number, b"").status_code in (400, server.put(person, meant, b"").status_code)
 
 
 def test_a_missing_version_or_round_is_unknown(server: RunningServer, person: Person) -> None:
@@ -258,8 +265,9 @@ def test_a_missing_version_or_round_is_unknown(server: RunningServer, person: Pe
     assert problem(server.put(person, 2147483647, b"")) == "unknown-round"
 
 
-@pytest.mark.parametrize("tag", ["*", 'W/"x"', '"' * 500, "," * 900, "W/" * 400, '"a", ' * 150 + "*"])
-def test_odd_tags_are_compared_and_nothing_else(server: RunningServer, tag: str) -> None:
-    for path in ("/api/v1/model", "/api/v1/models/1/weights"):
-        expected = 304 if "*" in tag else 200
-        assert server.http.get(path, headers={"If-None-Match": tag}).status_code == expected
+def test_odd_tags_are_compared_and_nothing_else(server: RunningServer) -> None:
+    for tag in ["*", 'W/"x"', '"' * 500, "," * 900, "W/" * 400, '"a", ' * 150 + "*"]:
+        with naming(tag):
+            for path in ("/api/v1/model", "/api/v1/models/1/weights"):
+                expected = 304 if "*" in tag else 200
+                assert server.http.get(path, headers={"If-None-Match": tag}).status_code == expected

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from eitr.server.db.tables import LimitRow, ParticipantRow
+from tests.server.cases import naming
 from tests.server.hostile.conftest import RunningServer, ServerStarter, problem
 
 ENROLMENTS, REQUESTS = 3, 30
@@ -106,10 +107,11 @@ def test_those_who_watch_over_the_server_are_not_limited(limited: RunningServer)
         assert {limited.http.get(path, headers=headers).status_code for _ in range(REQUESTS + 10)} == {200}
 
 
-@pytest.mark.parametrize("address", ["", "?", "no address", "1.2.3.4.5", "::", "a" * 5000, "127.0.0.1", ",,,"])
-def test_an_odd_address_is_no_failure(limited: RunningServer, address: str) -> None:
-    answer = limited.http.get("/api/v1/model", headers={"X-Forwarded-For": address})
-    assert answer.status_code in (200, 429)
+def test_an_odd_address_is_no_failure(limited: RunningServer) -> None:
+    for address in ["", "?", "no address", "1.2.3.4.5", "::", "a" * 5000, "127.0.0.1", ",,,"]:
+        with naming(address):
+            answer = limited.http.get("/api/v1/model", headers={"X-Forwarded-For": address})
+            assert answer.status_code in (200, 429)
 
 
 def test_only_the_configured_proxy_says_where_a_request_comes_from(unbelieving: RunningServer) -> None:

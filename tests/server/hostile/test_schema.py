@@ -74,18 +74,25 @@ def test_every_operation_is_known_here(api: Any) -> None:
 
 def try_out(api: Any, server: RunningServer, operation: str, how: settings) -> None:
     """Send valid and invalid requests, as a new participant and as a stranger: answers are as promised."""
-    method, path = operation.split()
     for mode, known in itertools.product(GenerationMode, (True, False)):
-        checks = ALWAYS if known else [*ALWAYS, ignored_auth]
-
-        @how
-        @given(case=api[path][method].as_strategy(generation_mode=mode))
-        def check(case: Any, known: bool = known, checks: list[Any] = checks) -> None:
-            answer = case.call_and_validate(headers=server.enrol().headers if known else {}, checks=checks)
-            assert is_guarded({name: values[0] for name, values in answer.headers.items()})
-
         with contextlib.suppress(Unsatisfiable):  # a request without parts cannot be invalid
-            check()
+            try_out_as(api, server, operation, how, mode, known=known)
+
+
+def try_out_as(
+    api: Any, server: RunningServer, operation: str, how: settings, mode: GenerationMode, *, known: bool
+) -> None:
+    """Send requests of one kind, as somebody who is known or not."""
+    method, path = operation.split()
+    checks = ALWAYS if known else [*ALWAYS, ignored_auth]
+
+    @how
+    @given(case=api[path][method].as_strategy(generation_mode=mode))
+    def check(case: Any) -> None:
+        answer = case.call_and_validate(headers=server.enrol().headers if known else {}, checks=checks)
+        assert is_guarded({name: values[0] for name, values in answer.headers.items()})
+
+    check()
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

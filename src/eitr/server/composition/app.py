@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from starlette.applications import Starlette
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, Router
 
 from eitr.server import operations
 from eitr.server.api.application import PREFIX, api_application
@@ -12,21 +11,23 @@ from eitr.server.dashboard.application import dashboard_application
 from eitr.server.domain.services import Services
 
 
-def application(services: Services) -> Starlette:
+def application(services: Services) -> Router:
     """Return the application of a server; it starts and stops the services."""
 
     @asynccontextmanager
-    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_app: object) -> AsyncIterator[None]:
         services.start()
         yield
         services.stop()
 
     monitoring = operations.operations_application(services)
-    return Starlette(
+    return Router(
         routes=[
             *(Route(path, monitoring) for path in operations.PATHS),
             Mount(PREFIX, api_application(services)),
-            Mount("/", dashboard_application(services)),
         ],
+        # Not mounted at "/": no pattern matches every path, such as one with a line break.
+        default=dashboard_application(services),
+        redirect_slashes=False,
         lifespan=lifespan,
     )
