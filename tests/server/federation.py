@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+from concurrent.futures import Future
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from eitr.server.domain.rounds import Rounds
 from eitr.server.domain.updates import ReceivedUpdate
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
+from tests.server.waiting import LONGEST_SECONDS
 
 DEFAULTS = {"minimum": 2, "quorum": 4, "maximum": 6, "pause_seconds": 0.0, "margin": 1.0, "lease_seconds": 30.0}
 
@@ -59,9 +61,13 @@ class Federation:
         data = self.update(person, round) if data is None else data
         return ReceivedUpdate(round, person, PARAMETERS, data, hashlib.sha256(data).digest())
 
+    def submit(self, round: int, person: str, data: bytes | None = None) -> "Future[None]":
+        """Send without waiting."""
+        return self.ingest.receive(self.sent(round, person, data), len(self.base))
+
     def send(self, round: int, person: str, data: bytes | None = None) -> None:
         """Send and wait; a refusal is raised."""
-        self.ingest.submit(self.sent(round, person, data)).result(timeout=60)
+        self.submit(round, person, data).result(timeout=LONGEST_SECONDS)
 
     def full_round(self, people: list[str]) -> int:
         """Open a round, let people send, and return its number."""

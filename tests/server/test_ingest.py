@@ -11,6 +11,7 @@ from eitr.server.domain import ingest
 from eitr.server.domain.errors import DomainError
 from eitr.server.domain.ingest import store
 from tests.server.federation import Federation
+from tests.server.waiting import LONGEST_SECONDS
 
 
 def opened(federation: Federation) -> int:
@@ -29,7 +30,7 @@ def stored(federation: Federation) -> list[tuple[int, str]]:
 
 
 def outcome(future: "Future[None]") -> str | None:
-    error = future.exception(timeout=60)
+    error = future.exception(timeout=LONGEST_SECONDS)
     return error.code if isinstance(error, DomainError) else error and repr(error)
 
 
@@ -47,7 +48,7 @@ def test_the_same_update_again_is_accepted_after_the_round_has_ended(federation:
     federation.worker().step()
     federation.send(number, people[0])
     with pytest.raises(DomainError, match="already-sent"):
-        federation.send(number, people[0], b"something else")
+        federation.send(number, people[0], federation.update(people[0], 99))
     assert federation.rounds.get(number).received == 4  # type: ignore[union-attr]
 
 
@@ -73,7 +74,7 @@ def test_two_different_updates_in_one_transaction_are_one_and_a_refusal(federati
 def test_one_who_left_does_not_spoil_it_for_the_others(federation: Federation) -> None:
     people, number = federation.enrol(5), opened(federation)
     federation.participants.erase(people[2])
-    futures = [federation.ingest.submit(federation.sent(number, person)) for person in people]
+    futures = [federation.submit(number, person) for person in people]
     assert [outcome(future) for future in futures] == [None, None, "not-enrolled", None, None]
     assert stored(federation) == [(number, person) for person in people if person != people[2]]
 
@@ -112,7 +113,7 @@ def test_a_round_that_closes_while_an_update_is_written_does_not_take_it(
 def test_many_at_once_are_all_stored(federation: Federation) -> None:
     people = federation.enrol(6)
     number = opened(federation)
-    futures = [federation.ingest.submit(federation.sent(number, person)) for person in people * 3]
+    futures = [federation.submit(number, person) for person in people * 3]
     assert [outcome(future) for future in futures] == [None] * 18
     assert stored(federation) == [(number, person) for person in people]
     assert federation.rounds.get(number).received == 6  # type: ignore[union-attr]
@@ -120,7 +121,7 @@ def test_many_at_once_are_all_stored(federation: Federation) -> None:
 
 def test_what_waits_is_written_before_the_server_stops(federation: Federation) -> None:
     people, number = federation.enrol(6), opened(federation)
-    futures = [federation.ingest.submit(federation.sent(number, person)) for person in people]
+    futures = [federation.submit(number, person) for person in people]
     federation.ingest.close()
     assert all(future.done() for future in futures)
     assert len(stored(federation)) == 6

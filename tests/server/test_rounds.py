@@ -20,6 +20,7 @@ from eitr.server.domain.errors import DomainError
 from eitr.server.domain.ingest import note_refusal
 from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation
 from tests.server.federation import Clock, Federation
+from tests.server.waiting import LONGEST_SECONDS
 
 
 def status(federation: Federation, number: int) -> RoundStatus:
@@ -107,8 +108,8 @@ def test_no_more_than_the_maximum_get_in_at_once(federation: Federation) -> None
     people = federation.enrol(12)
     number = federation.rounds.open()
     assert number is not None
-    futures = [federation.ingest.submit(federation.sent(number, person)) for person in people]
-    outcomes = [future.exception(timeout=60) for future in futures]
+    futures = [federation.submit(number, person) for person in people]
+    outcomes = [future.exception(timeout=LONGEST_SECONDS) for future in futures]
     assert outcomes.count(None) == 6
     assert count(federation, UpdateRow) == count(federation, UpdateBytesRow) == 6
 

@@ -50,6 +50,7 @@ def test_what_is_given_wins_over_the_environment_and_that_over_the_file(
         ("MINIMUM", "50", "must rise"),
         ("DATABASE", "mysql://x", "must begin with"),
         ("RULE", "magic", "magic"),
+        ("RULE", "fltrust", "needs parameters trained on trusted data"),
         ("RULE_SETTINGS", '["ramp=-1"]', "ramp"),
         ("ROUND_SECONDS", "0", "EITR_ROUND_SECONDS"),
         ("ENROLMENT", "maybe", "EITR_ENROLMENT"),

@@ -137,4 +137,5 @@ def test_a_strange_method_or_path_makes_no_new_series(judging: tuple[RunningServ
         server.http.get(f"/api/v1/models/{number + 1}/weights")
     text = server.http.get("/metrics").text
     assert "nowhere" not in text
+    assert 'route="/api/v1/models/{version}/weights"' in text
     assert "/models/1/" not in text

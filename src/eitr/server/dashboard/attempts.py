@@ -1,6 +1,7 @@
-"""How often somebody may try a password: few times from one address, few times for one name.
+"""Limits on attempts to sign in, from one address and for one name.
 
-Counted in memory: a restart forgets, and that is no help to anybody who guesses passwords of twelve characters.
+They are counted in memory. A restart forgets them, which does not help anybody to guess a password of twelve
+characters.
 """
 
 import threading

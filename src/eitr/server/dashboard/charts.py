@@ -56,7 +56,7 @@ class Chart:
 def lines(
     id: str, title: str, description: str, across: str, series: Sequence[Series], *, low: float = 0.0, note: str = ""
 ) -> Chart:
-    """Return a chart of one line a series; `low` is where the upright axis begins, it ends at 1."""
+    """Return a chart of one line per series; `low` is where the y-axis begins, it ends at 1."""
     places = sorted({x for one in series for x, _ in one.points})
     first, last = (places[0], places[-1]) if places else (0, 1)
 
@@ -144,7 +144,7 @@ def bars(
 
 
 def opinion(belief: float, disbelief: float, uncertainty: float) -> Markup:
-    """Return a bar of three parts for a cell of a table; the numbers stand beside it."""
+    """Return a bar of three parts for a cell of a table; the numbers are beside it."""
     wide, parts, left = 120, [], 0.0
     for value, style in ((belief, "belief"), (uncertainty, "uncertainty"), (disbelief, "disbelief")):
         size = wide * min(max(value, 0.0), 1.0)

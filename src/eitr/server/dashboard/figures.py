@@ -14,7 +14,7 @@ from eitr.server.db.tables import ObservationRow
 from eitr.taxonomy import TOPICS
 
 MOST_LINES = 20
-"""Participants in one chart: more lines are no more to be told apart."""
+"""Participants in one chart: more lines could not be distinguished."""
 HIGHLIGHTED = 3
 MOST_BARS = 12
 MOST_ROUNDS = 100
@@ -40,7 +40,7 @@ def reputations(session: Session, everybody: list[ParticipantSummary]) -> Chart 
     return charts.lines(
         "reputations",
         "Reputations over time",
-        f"One line a participant. The lowest now is {worst.name} with {worst.points[-1][1]:.2f}.",
+        f"One line per participant. The lowest now is {worst.name} with {worst.points[-1][1]:.2f}.",
         "Round",
         series,
         note=_some(len(lowest), len(everybody)),
@@ -128,7 +128,7 @@ def accuracies(session: Session) -> Chart | None:
         "accuracies",
         "Accuracy over versions",
         f"Share of the validation pages whose class is found. Version {overall[-1][0]} finds {share(overall[-1][1])}."
-        + (f" The upright axis begins at {low:g}." if low else ""),
+        + (f" The y-axis begins at {low:g}." if low else ""),
         "Version",
         series,
         low=min(low, 0.9),

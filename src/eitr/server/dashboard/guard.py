@@ -1,7 +1,7 @@
-"""Who is signed in, and whether a form was really sent from a page of ours.
+"""Sign-in sessions, and protection of forms against other sites (CSRF).
 
-Signed in: every form carries a keyed hash of the session, which no other site can read or make. Not signed in yet:
-the browser must say that the form comes from here, and send the cookie that came with the form.
+Forms of somebody who is signed in carry a keyed hash of the session, which no other site can read or compute. Forms of
+somebody who is not must come from this site, by what the browser says, with the cookie that was set with the form.
 """
 
 from dataclasses import dataclass

@@ -30,26 +30,10 @@ def upgrade(database: Database, target: str = "head") -> None:
             command.upgrade(config, target)
 
 
-def downgrade(database: Database, target: str) -> None:
-    """Refuse: an older schema has no place for what newer rows hold, and what is dropped is lost."""
-    raise InputError(
-        f"the schema is not taken back to {target!r}: what only the newer one has a place for would be lost. "
-        "Restore a backup that was made before the upgrade, with the program of that time"
-    )
-
-
 def revision(database: Database) -> str | None:
     """Return the step that a database is at; None for an empty one."""
     with database.engine.connect() as connection:
         return MigrationContext.configure(connection).get_current_revision()
-
-
-def newest() -> str:
-    """Return the last step this program knows."""
-    head = ScriptDirectory.from_config(_config()).get_current_head()
-    if head is None:
-        raise InputError("this installation has no migrations: install it again")
-    return head
 
 
 def _config() -> Config:

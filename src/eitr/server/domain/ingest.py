@@ -79,12 +79,6 @@ class Ingest:
         self._checkers.submit(self._check, sent, parameters, done)
         return done
 
-    def submit(self, sent: ReceivedUpdate) -> "Future[None]":
-        """Store an update that was checked."""
-        done: Future[None] = Future()
-        self._waiting.put((sent, done))
-        return done
-
     def close(self) -> None:
         """Write what waits, then stop."""
         self._checkers.shutdown()

@@ -1,4 +1,4 @@
-"""The start page: the round under way, and how everything stands."""
+"""The start page: the round under way, and the status of everything."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Participants: how they stand, and the past of one of them."""
+"""Participants: the list, and the rounds of one of them."""
 
 from typing import Annotated, Literal
 
