@@ -108,7 +108,7 @@ class Round:
             kept = [row for row, client in enumerate(ids) if client not in error.clients]
             if not kept:
                 raise
-            good = [updates[row] for row in kept]
+            good: Any = [updates[row] for row in kept]
             claimed = None if counts is None else as_array(counts)[kept]
             return cls(base, good, [ids[row] for row in kept], index, counts=claimed, **others), error.clients
 
