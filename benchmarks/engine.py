@@ -137,7 +137,7 @@ def start(contender: Contender, folder: Path, rounds: int) -> Measured:
     environment = os.environ | SURROUNDINGS | {"FLWR_HOME": str(folder / "flwr")}
     # Read when NumPy and PyTorch are loaded, and so too early for the contender to set.
     environment |= {name: str(contender.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-    command = [contender.python, "-m", contender.module, folder, course, str(rounds), str(contender.threads)]
+    command = [contender.python, "-m", contender.module, str(folder), str(course), str(rounds), str(contender.threads)]
     try:
         done = subprocess.run(
             command,

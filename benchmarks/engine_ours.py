@@ -16,6 +16,7 @@ import torch
 from benchmarks.engine_work import Course, Pages, Settings, Work, read_settings, stay_on_cores
 from benchmarks.threads import limit_threads
 from eitr.aggregation import make_rule
+from eitr.attacks.interface import Twins
 from eitr.datasets.interface import Examples
 from eitr.datasets.registry import load
 from eitr.lab.runs.federated import FederatedRun
@@ -55,7 +56,7 @@ def run_ours(settings: Settings, rounds: int) -> Course:
     def watch(run: Run, done: int, rounds: int, accuracy: float) -> None:
         course.add(accuracy, steps)
 
-    context = Context(device=torch.device("cpu"), watch=watch)
+    context = Context(device=torch.device("cpu"), on_progress=watch)
     list(sparse_engine.run_all([run], examples, Network(settings.layers), context))
     return course
 
@@ -63,7 +64,11 @@ def run_ours(settings: Settings, rounds: int) -> Course:
 def _steps(examples: Examples, run: FederatedRun) -> list[int]:
     """Return the steps of every client in a round, as the engine draws them."""
     people = population(examples, run)
-    return Trainees(people, torch.from_numpy(examples.labels), run, twins=0).draw(1).steps[: run.clients]
+    return (
+        Trainees(people, torch.from_numpy(examples.labels), run, Twins(0, len(examples.rows)))
+        .draw(1)
+        .steps[: run.clients]
+    )
 
 
 def _run(settings: Settings, rounds: int) -> FederatedRun:

@@ -75,7 +75,7 @@ def main() -> None:
                 ask({"kind": "change", "settings": {"warnings": False}})
             extension.desk.evaluate(LISTEN)
             texts: list[str] = []
-            visits = []
+            visits: list[Visit] = []
             for name, html in [*pages.items(), *made.items()]:
                 print(f"{name}, {len(visits) // given.repeats + 1} of {len(pages) + len(made)} pages", file=sys.stderr)
                 visits += [visit(extension, site, name, html, texts) for _ in range(given.repeats)]

@@ -152,9 +152,9 @@ def milliseconds(work: Callable[[], Any], device: torch.device, repeats: int) ->
     if device.type != "cuda":
         import time
 
-        start = time.perf_counter()
+        before = time.perf_counter()
         work()
-        return 1000 * (time.perf_counter() - start)
+        return 1000 * (time.perf_counter() - before)
     for _ in range(3):
         work()
     times = []

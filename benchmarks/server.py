@@ -42,7 +42,7 @@ from benchmarks.server_field import (
     sink,
 )
 from benchmarks.server_load import MANIFEST, Connection, Job, Seen
-from benchmarks.server_report import NAIVE, OURS, Burst, Course, Report, as_json, as_markdown, verdicts
+from benchmarks.server_report import OURS, Burst, Course, Report, as_json, as_markdown, verdicts
 from eitr.model import Vector
 from eitr.model.classifier import Classifier
 
@@ -159,7 +159,7 @@ def _ingest(
             for _ in range(plan.repeats)
             for contender in contenders
         ]
-        courses = [_course(cluster, one, plan, bodies) for one in contenders if one.name != NAIVE and plan.updates]
+        courses = [_course(cluster, one, plan, bodies) for one in contenders if isinstance(one, Ours) and plan.updates]
     return bursts, courses
 
 

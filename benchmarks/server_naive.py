@@ -64,7 +64,7 @@ def application(address: str, parameters: int) -> FastAPI:
             session.add(NaiveUpdate(round=round, sha256=sha256, received=datetime.now(UTC), data=data))
 
     @app.put("/api/v1/rounds/{round}/update", status_code=202)
-    async def send(round: int, request: Request) -> dict[str, Any]:
+    async def send(round: int, request: Request) -> Any:
         data = await request.body()
         if len(data) != PARAMETER_BYTES * parameters or not np.isfinite(np.frombuffer(data, "<f4")).all():
             return JSONResponse({"error": "not an update"}, 422)

@@ -12,6 +12,7 @@ import torch
 
 from eitr.datasets.registry import load
 from eitr.lab.runs.federated import FederatedRun, paper_rule
+from eitr.lab.runs.run import Run
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.sparse_engine import run_all
 from eitr.model.network import Network
@@ -39,12 +40,12 @@ def main() -> None:
         rounds=given.rounds,
     )
     network = Network((examples.rows.width, 256, 32, len(examples.classes)))
-    (done,) = run_all([run], examples, network, Context(device=torch.device("cpu"), watch=told))
+    (done,) = run_all([run], examples, network, Context(device=torch.device("cpu"), on_progress=told))
     print(f"{given.rounds} rounds of {given.rule} with {given.clients} clients: {done.seconds:.1f} s in all")
     print(f"{time.perf_counter() - start:.1f} s from start to end; peak memory {peak():.2f} GiB")
 
 
-def told(run: FederatedRun, done: int, rounds: int, accuracy: float) -> None:
+def told(run: Run, done: int, rounds: int, accuracy: float) -> None:
     """Say that a round is over."""
     print(f"round {done} of {rounds}: accuracy {accuracy:.3f}, peak memory {peak():.2f} GiB", flush=True)
 

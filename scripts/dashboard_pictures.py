@@ -9,6 +9,7 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -19,7 +20,7 @@ from tests.server.dashboard.pages import chromium, complaints, paths, sign_in
 from tests.server.dashboard.served import served
 
 WIDTHS = {"desktop": 1280, "mobile": 360}
-SCHEMES = ("light", "dark")
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 def main() -> None:
@@ -29,12 +30,10 @@ def main() -> None:
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     axe = given.axe.read_text() if given.axe else ""
-    found = 0
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as here:
         browser = chromium(playwright)
-        for name, empty in (("full", False), ("empty", True)):
-            with served(Path(here) / name, empty=empty) as (address, example):
-                found += pictures(browser, address, example, given.folder, axe)
+        with served(Path(here)) as (address, example):
+            found = pictures(browser, address, example, given.folder, axe)
         browser.close()
     if axe:
         print(f"{found} complaints")
@@ -78,8 +77,8 @@ def picture(page: Page, path: Path, axe: str) -> int:
     if wide > 0:
         print(f"{path.name}: wider than the window by {wide} pixels")
     said = complaints(page, axe) if axe else []
-    for one in said:
-        print(f"{path.name}: {one}")
+    for complaint in said:
+        print(f"{path.name}: {complaint}")
     return len(said) + (wide > 0)
 
 

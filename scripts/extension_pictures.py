@@ -10,7 +10,7 @@ import argparse
 import html
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -23,7 +23,7 @@ from tests.extension.states import FOOTBALL, SAMPLE, TRACKERS, in_language, stat
 
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("en", "de")
-SCHEMES = ("light", "dark")
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WIDTHS = {"wide": 1100, "narrow": 360}
 POPUP_WIDTHS = {"wide": 416, "narrow": 320}
 TOOLBAR = """async (tabId) => ({

@@ -20,7 +20,7 @@ from eitr.pages import Page
 SHIPPED = Classifier.shipped()
 WEIGHTS = SHIPPED.model.vector.astype("<f4").tobytes()
 VOCABULARY = SHIPPED.vocabulary.to_json().encode()
-MANIFEST = {
+MANIFEST: dict[str, Any] = {
     "protocol": 1,
     "version": 1,
     "classes": ["health", "politics", "religion", "sexual-orientation", "ethnicity", "non-sensitive"],

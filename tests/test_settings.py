@@ -79,9 +79,8 @@ def test_a_setting_at_its_bounds_is_taken():
 
 def test_the_defaults_are_those_of_the_papers_table():
     rule = make_rule("reputation")
-    expected = {"a": 0.5, "W": 2.0, "kappa": 0.3, "c": 0.5, "s": 10, "delta": 0.1, "varpi": 2.0, "lambda_": 2.0}
-    expected |= {"rescale": "median", "cutoff": False, "ramp": 0}
-    assert dataclasses.asdict(rule) == expected
+    numbers = {"a": 0.5, "W": 2.0, "kappa": 0.3, "c": 0.5, "s": 10, "delta": 0.1, "varpi": 2.0, "lambda_": 2.0}
+    assert dataclasses.asdict(rule) == {**numbers, "rescale": "median", "cutoff": False, "ramp": 0}
     assert dataclasses.asdict(make_rule("trimmed-mean")) == {"ramp": 0, "beta": 0.2}
 
 

@@ -90,15 +90,17 @@ def fedavg(updates, counts=None):
     if weights.sum() == 0:
         weights = np.ones(len(updates))
     weights = weights / weights.sum()
-    return sum(weight * np.float64(update) for weight, update in zip(weights, updates, strict=True)), weights
+    return sum(
+        weight * np.asarray(update, np.float64) for weight, update in zip(weights, updates, strict=True)
+    ), weights
 
 
 def median(updates):
-    return np.median(np.float64(updates), axis=0)
+    return np.median(np.asarray(updates, np.float64), axis=0)
 
 
 def trimmed_mean(updates, drop):
-    ordered = np.sort(np.float64(updates), axis=0)
+    ordered = np.sort(np.asarray(updates, np.float64), axis=0)
     return ordered[drop : len(ordered) - drop].mean(axis=0)
 
 
@@ -107,7 +109,7 @@ def foolsgold(accumulated):
     size = len(accumulated)
     if size == 1:
         return np.ones(1)
-    vectors = np.float64(accumulated)
+    vectors = np.asarray(accumulated, np.float64)
     cosine = np.zeros((size, size))
     for i in range(size):
         for j in range(size):
@@ -131,13 +133,13 @@ def foolsgold(accumulated):
     for value in alpha / alpha.max():
         logit = math.inf if value >= 1 else -math.inf if value <= 0 else math.log(value / (1 - value))
         shares.append(min(max(logit + 0.5, 0), 1))
-    shares = np.array(shares)
-    return shares / shares.sum() if shares.sum() > 0 else np.full(size, 1 / size)
+    found = np.array(shares)
+    return found / found.sum() if found.sum() > 0 else np.full(size, 1 / size)
 
 
 def residual_confidences(column, *, lambda_=2.0):
     """(confidence, line) by client for one parameter, as the specification's last section says."""
-    raw = np.float64(column)
+    raw = np.asarray(column, np.float64)
     size = len(raw)
     order = sorted(range(size), key=lambda i: (raw[i], i))
     w, x = raw[order], np.arange(size)
@@ -155,7 +157,7 @@ def residual_confidences(column, *, lambda_=2.0):
 
 def residual(updates, *, delta=0.1, lambda_=2.0):
     """(model, weights, clear): clear says that no confidence is so near to delta that rounding decides."""
-    updates = np.float64(updates)
+    updates = np.asarray(updates, np.float64)
     size = len(updates)
     if size < 4:
         return updates.mean(axis=0), np.full(size, 1 / size), True
@@ -172,10 +174,10 @@ def residual(updates, *, delta=0.1, lambda_=2.0):
 
 def fltrust(base, updates, root):
     """(model, weights), weights None where the global model is kept."""
-    base, root_step = np.float64(base), np.float64(root) - np.float64(base)
+    base, root_step = np.asarray(base, np.float64), np.asarray(root, np.float64) - np.asarray(base, np.float64)
     trust, scaled = [], []
     for update in updates:
-        step = np.float64(update) - base
+        step = np.asarray(update, np.float64) - base
         lengths = np.linalg.norm(step) * np.linalg.norm(root_step)
         trust.append(max(0.0, step @ root_step / lengths) if lengths > 0 else 0.0)
         length = np.linalg.norm(step)

@@ -1,5 +1,7 @@
 """Rules that need the number of attackers: what holds for all, what is assumed, and when they are not defined."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -117,7 +119,8 @@ def test_attackers_as_many_as_announced_do_not_move_the_model_far(name, far):
     ],
 )
 def test_without_a_number_three_in_ten_are_assumed_or_as_many_as_the_rule_is_defined_for(name, expected):
-    assert {clients: RULES[name].assumed(clients) for clients in expected} == expected
+    rule: Any = RULES[name]
+    assert {clients: rule.assumed(clients) for clients in expected} == expected
 
 
 @pytest.mark.parametrize("name", ATTACKER_COUNT)
@@ -141,6 +144,6 @@ def test_every_rule_can_be_warmed_up_whatever_it_is_told(name):
     rule = make_rule(name, **({"attackers": 1_000} if name in ATTACKER_COUNT else {}))
     warm_up(rule)
     for dtype in (np.float32, np.float64):
-        vector = np.ones(3, dtype)
+        vector: Any = np.ones(3, dtype)
         given = dict.fromkeys(rule.needs, vector)
         warm_up(rule, Round(given.get("base"), vector[None], ["a"], root=given.get("root")))

@@ -1,5 +1,7 @@
 """Bad input is refused by name, and leaves everything as it was."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -31,9 +33,9 @@ def test_a_bad_number_is_refused_and_its_sender_named(value, where, dtype):
 
 
 def test_all_bad_updates_of_a_round_are_named_at_once():
-    updates = [np.zeros(3), np.array([0, np.nan, 0]), np.zeros(2), np.zeros(3, dtype=np.int64), np.zeros(3)]
+    updates: Any = [np.zeros(3), np.array([0, np.nan, 0]), np.zeros(2), np.zeros(3, dtype=np.int64), np.zeros(3)]
     with pytest.raises(BadUpdateError, match=r"client 'b' sent a NaN \(and 3 more clients .*'c', 'd', 'e'") as caught:
-        Round(np.zeros(3), updates, [*"abcde"], counts=[1, 1, 1, 1, -5])
+        Round(np.zeros(3), updates, [*"abcde"], counts=np.array([1, 1, 1, 1, -5]))
     assert caught.value.client == "b"
     assert caught.value.clients == {
         "b": "sent a NaN",
@@ -177,13 +179,13 @@ def test_a_bad_number_of_threads_is_refused(monkeypatch):
 
 
 def test_an_update_of_another_length_is_refused_naming_the_client():
-    vectors = [np.zeros(3), np.zeros(2), np.zeros(3)]
+    vectors: Any = [np.zeros(3), np.zeros(2), np.zeros(3)]
     with pytest.raises(InputError, match=r"client 'b' sent parameters of shape \(2,\), not \(3,\)"):
         Round(None, vectors, ["a", "b", "c"])
     with pytest.raises(InputError, match="client 'a' sent"):
         Round(np.zeros(2), vectors, ["a", "b", "c"])
     with pytest.raises(InputError, match="nothing to aggregate"):
-        Round(None, [], [])
+        Round(None, vectors[:0], [])
     assert Round(None, vectors[::2], ["a", "c"]).updates.shape == (2, 3)
 
 

@@ -8,7 +8,7 @@ from tests.aggregation.cases import aggregate, examples
 
 def dnc_scores(updates):
     """The formula, read plainly: squared projections on the first right singular vector of the centred updates."""
-    centred = np.float64(updates) - np.float64(updates).mean(axis=0)
+    centred = np.asarray(updates, np.float64) - np.asarray(updates, np.float64).mean(axis=0)
     return (centred @ np.linalg.svd(centred, full_matrices=False)[2][0]) ** 2
 
 
@@ -26,7 +26,7 @@ def test_those_farthest_along_the_principal_direction_are_left_out(dtype, size, 
         return
     _, result = aggregate("dnc", updates, attackers=attackers, filter=filter)
     assert np.flatnonzero(result.weights).tolist() == sorted(kept)
-    np.testing.assert_allclose(result.model, np.float64(updates)[kept].mean(axis=0), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(result.model, np.asarray(updates, np.float64)[kept].mean(axis=0), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("direction", ["all alike", "a way of their own"])

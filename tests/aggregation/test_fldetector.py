@@ -100,7 +100,7 @@ def test_a_federation_without_attackers_keeps_everybody_most_of_the_time():
         state = rule.init()
         for base, updates in federation(np.random.default_rng(seed), 20, 200, 6):
             state, result = rule.update(state, Round(base, updates, names(20)))
-        dropped += np.count_nonzero(result.weights == 0)
+        dropped += int(np.count_nonzero(result.weights == 0))
     assert dropped < 0.25 * 200
 
 
@@ -172,7 +172,8 @@ def test_a_longer_or_shorter_window_goes_on_with_what_is_remembered():
         state = rule.init()
         for base, updates in rounds[:-1]:
             state, _ = rule.update(state, Round(base, updates, names(4)))
-        state, _ = later.update(state, Round(*rounds[-1], names(4)))
+        base, updates = rounds[-1]
+        state, _ = later.update(state, Round(base, updates, names(4)))
         assert state.memory["errors"].shape == (4, second)
         assert np.isnan(state.memory["errors"]).sum() == (4 * 2 if second == 5 else 0)
 

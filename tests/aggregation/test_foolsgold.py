@@ -15,7 +15,8 @@ from tests.aggregation.cases import aggregate, examples, histories, names
 @given(histories(kinds=("ordinary", "tied", "shifted", "colluding", "constant", "one_stands_out"), most_clients=7))
 def test_weights_follow_the_similarity_of_steps_accumulated_over_a_clients_rounds(history):
     rule = make_rule("foolsgold")
-    state, sums = rule.init(), {}
+    state = rule.init()
+    sums: dict[str, np.ndarray] = {}
     base = np.zeros(history.rounds[0][1].shape[1], dtype=np.float32)
     for number, (ids, updates) in enumerate(history.rounds):
         before = base + np.float32(number / 4)

@@ -21,7 +21,7 @@ def test_copies_of_the_update_far_from_all_extremes_are_trimmed_with_the_others(
     updates = np.random.default_rng(seed).normal(0, 0.1, (size, 19)).astype(dtype)
     updates[:attackers] += 0.5
     copies = int(np.ceil(round(share * size, 6)))
-    exact = np.float64(updates)
+    exact = np.asarray(updates, np.float64)
     together = np.vstack([exact, *[exact[chosen(exact)][None]] * copies])
     _, result = aggregate("foundation-fl", updates, attackers=attackers, synthetic=share)
     np.testing.assert_allclose(result.model, trimmed_mean(together, attackers), rtol=0, atol=1e-7)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eitr.aggregation import Round, make_rule
 from eitr.aggregation.fused.features import shortening
-from eitr.aggregation.fused.rule import DETECTORS, SKETCH
+from eitr.aggregation.fused.rule import DETECTORS, SKETCH, Fused
 from eitr.aggregation.fused.sketch import DIMENSIONS
 from eitr.aggregation.opinions import Opinion
 from eitr.aggregation.reputation_model import HISTORY
@@ -251,7 +251,7 @@ def test_without_attackers_weights_are_near_uniform(common):
 
 
 def test_a_few_clients_that_everybody_believes_in_do_not_take_the_weight_of_the_others():
-    rule = make_rule("fused", ramp=0)
+    rule = Fused(ramp=0)
     history = np.full((10, rule.s + 1), 0.6)
     history[:3] = 0.95
     shares = rule.assess(history, np.full(len(history), 20), features_of(honest())).shares
@@ -269,7 +269,7 @@ def test_detectors_are_told_whom_the_past_speaks_against_and_of_newcomers_nothin
             return Opinion.vacuous(features.clients)
 
     monkeypatch.setattr("eitr.aggregation.fused.rule.DETECTORS", (Listening(),))
-    rule = make_rule("fused")
+    rule = Fused()
     history = np.full((10, rule.s + 1), 0.9)
     history[:3] = 0.01
     history[9] = np.nan
@@ -278,7 +278,7 @@ def test_detectors_are_told_whom_the_past_speaks_against_and_of_newcomers_nothin
 
 
 def test_those_who_teach_what_nobody_can_test_have_more_weight():
-    rule = make_rule("fused", ramp=0)
+    rule = Fused(ramp=0)
     harm, pushes = np.zeros((10, 3)), np.zeros((10, 3))
     pushes[:2, 1] = 1.0
     history = np.full((10, rule.s + 1), 0.9)

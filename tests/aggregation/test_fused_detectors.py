@@ -382,7 +382,7 @@ def test_the_steps_of_the_output_biases_are_the_last_numbers():
 def projected(steps, seed=0, limit=np.inf):
     clients, parameters = steps.shape
     chosen = {"limit": limit, "signs": signs(seed, parameters), "dimensions": DIMENSIONS}
-    return folded_steps(np.float32(steps), np.zeros(parameters, np.float32), np.arange(clients), **chosen)
+    return folded_steps(steps.astype(np.float32), np.zeros(parameters, np.float32), np.arange(clients), **chosen)
 
 
 @pytest.mark.parametrize("parameters", [1, 100, DIMENSIONS - 1, DIMENSIONS, DIMENSIONS + 1, 3 * DIMENSIONS + 17])

@@ -8,7 +8,7 @@ from tests.aggregation.cases import aggregate, byzfl_aggregators, examples, popu
 
 def multi_krum(updates, attackers):
     """The formula, read plainly; and by how little the last one taken is ahead of the first one left out."""
-    steps = np.float64(updates)
+    steps = np.asarray(updates, np.float64)
     size = len(steps)
     scores = []
     for i in range(size):
@@ -25,7 +25,7 @@ def multi_krum(updates, attackers):
 def test_the_updates_of_least_score_are_averaged(updates, data):
     attackers = data.draw(st.integers(0, (len(updates) - 3) // 2))
     expected, lead = multi_krum(updates, attackers)
-    scale = 1 + np.abs(np.float64(updates)).max()
+    scale = 1 + np.abs(np.asarray(updates, np.float64)).max()
     if lead < 1e-9 * scale**2 * updates.shape[1]:  # rounding decides
         return
     _, result = aggregate("multi-krum", updates, attackers=attackers)

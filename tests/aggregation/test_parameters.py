@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ def model(seed=0, inputs=2):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
 def test_tensors_of_any_floating_type_and_with_a_gradient_are_taken(dtype):
-    vectors = [torch.tensor([0.5, -2.0], dtype=dtype, requires_grad=True) for _ in range(3)]
+    vectors: Any = [torch.tensor([0.5, -2.0], dtype=dtype, requires_grad=True) for _ in range(3)]
     round = Round(vectors[0], vectors, [*"abc"], root=vectors[1])
     assert round.updates.dtype == (np.float64 if dtype == torch.float64 else np.float32)
     np.testing.assert_array_equal(round.updates, [[0.5, -2.0]] * 3)
@@ -27,12 +28,14 @@ def test_tensors_of_any_floating_type_and_with_a_gradient_are_taken(dtype):
 
 
 def test_a_table_of_half_precision_is_widened():
-    for table in (torch.ones(2, 3, dtype=torch.bfloat16), np.ones((2, 3), np.float16)):
+    tables: list[Any] = [torch.ones(2, 3, dtype=torch.bfloat16), np.ones((2, 3), np.float16)]
+    for table in tables:
         assert Round(None, table, ["a", "b"]).updates.dtype == np.float32
 
 
 def test_a_list_of_state_dicts_is_aggregated_and_the_result_loads_into_the_model():
-    base, clients = model(), [model(seed) for seed in (1, 2, 3)]
+    base: Any = model()
+    clients: Any = [model(seed) for seed in (1, 2, 3)]
     rule = make_rule("median")
     _, result = rule.update(rule.init(), Round(base, clients, [*"abc"]))
     restored = unflatten_state_dict(result.model, base)
@@ -57,7 +60,7 @@ def test_a_state_dict_comes_back_in_its_own_types():
 def test_a_client_with_another_model_is_named_with_what_differs(base):
     renamed = {name.replace("0.bias", "0.shift"): entry for name, entry in model().items()}
     fewer = dict(list(model().items())[:2])
-    clients = [model(inputs=4), model(), renamed, model(), fewer, {"n": torch.tensor(1)}, model()]
+    clients: Any = [model(inputs=4), model(), renamed, model(), fewer, {"n": torch.tensor(1)}, model()]
     with pytest.raises(BadUpdateError) as caught:
         Round(base, clients, [*"abcdefg"])
     assert caught.value.clients == {
@@ -75,8 +78,9 @@ def test_what_is_no_model_is_refused_in_words():
         flatten_state_dict({"w": np.zeros(2)}, like={"w": np.zeros(3)})
     with pytest.raises(InputError, match="has 3 parameters, and the vector has the shape \\(2,\\)"):
         unflatten_state_dict(np.zeros(2), {"w": np.zeros(3)})
+    ragged: Any = [[1.0, 2.0], [[1.0], [1.0, 2.0]]]
     with pytest.raises(BadUpdateError, match="client 'b' sent a model that does not fit: parameters must be an array"):
-        Round(None, [[1.0, 2.0], [[1.0], [1.0, 2.0]]], ["a", "b"])
+        Round(None, ragged, ["a", "b"])
 
 
 def test_numpy_state_dicts_need_no_torch():

@@ -6,6 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from eitr.aggregation import Round, make_rule
+from eitr.aggregation.reputation import Reputation
 from eitr.aggregation.reputation_model import Observations, ReputationModel
 from tests.aggregation import oracle
 from tests.aggregation.cases import KINDS, aggregate, assert_same_state, examples, histories, names
@@ -94,7 +95,7 @@ def attacked(rng, attackers, shift=3.0):
 
 def test_a_client_that_joins_in_round_50_is_judged_on_its_own_rounds():
     rng = np.random.default_rng(2)
-    rule, ids, state = make_rule("reputation"), names(10), None
+    rule, ids, state = Reputation(), names(10), None
     for _ in range(50):
         state, _ = aggregate("reputation", attacked(rng, [9]), ids, state)
     updates = np.vstack([attacked(rng, [9]), rng.normal(0, 0.05, (1, 100)).astype(np.float32)])
@@ -107,7 +108,7 @@ def test_a_client_that_joins_in_round_50_is_judged_on_its_own_rounds():
 
 def test_a_client_that_returns_after_a_hundred_rounds_is_remembered_as_it_left():
     rng = np.random.default_rng(3)
-    rule, ids = make_rule("reputation"), names(10)
+    rule, ids = Reputation(), names(10)
     state, before = aggregate("reputation", attacked(rng, [9]), ids)
     for _ in range(100):
         state, _ = aggregate("reputation", attacked(rng, [])[:9], ids[:9], state)
@@ -134,7 +135,7 @@ def test_rounds_older_than_the_window_are_forgotten():
 
 def test_without_a_memory_only_the_current_round_counts():
     rng = np.random.default_rng(5)
-    rule, state = make_rule("reputation", s=0), None
+    rule, state = Reputation(s=0), None
     for attackers in ([9], []):
         state, result = aggregate("reputation", attacked(rng, attackers), None, state, s=0)
     expected = rule._model.opinion(result.positive, result.negative).expectation(rule.a)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eitr.aggregation import Round, load_state, make_rule, save_state
+from eitr.aggregation.reputation import Reputation
 from eitr.aggregation.rule_state import FORMAT, VERSION, RuleState, state_bytes
 from eitr.errors import InputError
 from eitr.io.safetensors_file import pack, unpack
@@ -110,7 +111,7 @@ def test_an_erased_client_returns_as_a_newcomer():
     state, _ = aggregate("reputation", updates)
     updates[5] -= 3
     _, result = aggregate("reputation", updates, None, state.without("client005"))
-    own = make_rule("reputation")._model.opinion(result.positive[5], result.negative[5]).expectation(0.5)
+    own = Reputation()._model.opinion(result.positive[5], result.negative[5]).expectation(0.5)
     assert result.reputation[5] == pytest.approx(own)
 
 

@@ -16,7 +16,7 @@ def scene(attackers=3, others=7, parameters=40, drawn=0, **more):
     theirs = base + step + rng.normal(0, 0.05, (others, parameters))
     previous = base - rng.normal(0, 0.05, parameters)
     tensors = [torch.tensor(array, dtype=torch.float32) for array in (base, mine, theirs, previous)]
-    return Scene(*tensors, **more)
+    return Scene(tensors[0], tensors[1], tensors[2], tensors[3], **more)
 
 
 def with_inside_knowledge(given, limit=None):

@@ -75,7 +75,8 @@ def test_triggered_pages_differ_from_their_twins_in_the_trigger_alone(examples):
 
 
 def test_features_are_set_in_ascending_columns_whatever_was_there():
-    rows = SparseRows.of([(np.array([1], np.int32), np.array([9], np.float32)), (np.empty(0, np.int32),) * 2], width=4)
+    nothing = (np.empty(0, np.int32), np.empty(0, np.float32))
+    rows = SparseRows.of([(np.array([1], np.int32), np.array([9], np.float32)), nothing], width=4)
     changed = with_features(rows, np.array([0, 1], np.int32), np.array([5, 6], np.float32))
     assert changed.columns.tolist() == [0, 1, 0, 1]
     assert changed.values.tolist() == [5, 6, 5, 6]

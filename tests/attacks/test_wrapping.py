@@ -54,7 +54,9 @@ def test_scaling_lengthens_the_step_of_the_attack_it_carries(of, examples):
 
 def test_a_carrier_hands_its_epochs_on():
     assert Scaling(extra_epochs=2).inner.extra_epochs == 2
-    assert OnOff(of="scaling", extra_epochs=3).inner.inner.extra_epochs == 3
+    carried = OnOff(of="scaling", extra_epochs=3).inner
+    assert isinstance(carried, Scaling)
+    assert carried.inner.extra_epochs == 3
     assert OnOff(of="sign-flip") == OnOff(of="sign-flip", extra_epochs=0)
 
 

@@ -624,7 +624,8 @@ def test_the_settings_of_one_rule_are_shown(desk):
     assert "needs" not in out.lower()
     status, out, _ = desk.call("rules", "residual", "--json")
     assert [rule["name"] for rule in json.loads(out)] == ["residual"]
-    assert_one_clear_line(*desk.call("rules", "best"), "there is no rule 'best'; there are: fused")
+    status, out, err = desk.call("rules", "best")
+    assert_one_clear_line(status, out, err, "there is no rule 'best'; there are: fused")
 
 
 def test_shells_can_complete_commands():

@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -97,7 +98,7 @@ def test_a_run_ends_with_a_report_and_another_report_changes_nothing(tmp_path, m
 
 
 def test_a_command_of_a_report_is_one_that_this_command_line_takes(monkeypatch):
-    asked = {}
+    asked: dict[str, Any] = {}
     monkeypatch.setattr(
         "eitr.lab.laboratory.run_experiments", lambda ids, **more: asked.update(more, ids=ids) or exit(0)
     )

@@ -1,4 +1,5 @@
 import hashlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def test_a_seed_gives_the_same_pages_on_every_machine():
 
 
 def test_other_seeds_and_difficulties_give_other_pages():
-    variants = [{"seed": 0}, {"seed": 1}, {"seed": 0, "difficulty": 0.6}]
+    variants: list[dict[str, Any]] = [{"seed": 0}, {"seed": 1}, {"seed": 0, "difficulty": 0.6}]
     assert len({digest(size=100, **variant) for variant in variants}) == 3
 
 
@@ -45,7 +46,7 @@ def test_half_of_the_pages_are_not_sensitive_and_a_fifth_is_to_test_on():
 
 
 def test_words_follow_zipfs_law():
-    counts = {}
+    counts: dict[str, int] = {}
     for page, _, _ in builtin.pages(size=2000):
         for word in tokens(page.content()):
             counts[word] = counts.get(word, 0) + 1

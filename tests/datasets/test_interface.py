@@ -1,6 +1,7 @@
 import io
 import zipfile
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ def small(**changes):
     rows = SparseRows(
         np.array([0, 2, 2, 3]), np.array([0, 2, 1], np.int32), np.array([0.6, 0.8, 1.0], np.float32), width=3
     )
-    parts = {
+    parts: dict[str, Any] = {
         "name": "small",
         "rows": rows,
         "labels": np.array([0, 5, 1]),

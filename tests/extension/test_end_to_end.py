@@ -149,6 +149,6 @@ def test_what_three_of_ten_say_falsely_changes_nothing(server, browsers, site):
     crowd = Crowd(server, teachers=2, label=NON_SENSITIVE)
     for version in (2, 3):
         play_round(server, crowd, browsers)
-        until(lambda version=version: witness.view(seen)["verdict"]["version"] == version, what="the new verdict")
+        until(lambda: witness.view(seen)["verdict"]["version"] == version, what="the new verdict")  # noqa: B023
         witness.worker_has_finished()
         assert witness.badge(seen) == "H"

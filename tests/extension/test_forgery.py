@@ -13,7 +13,7 @@ REPORT = {
     "kind": "page",
     "page": {"title": "", "description": "", "keywords": "", "text": "diabetes insulin hospital doctor " * 20},
 }
-QUESTIONS = [
+QUESTIONS: list[dict[str, Any]] = [
     {"kind": "popup", "tab": 1},
     {"kind": "options"},
     {"kind": "change", "settings": {"classifying": False, "server": "https://evil.test"}},

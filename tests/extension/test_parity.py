@@ -282,7 +282,9 @@ def test_differences_in_half_precision_are_numpys_to_the_bit(core: Core) -> None
     numbers = (sizes * generator.choice([-1, 1], 20_000)).astype(np.float32)
     # Every half number and what lies halfway to the next: where ties are decided.
     halves = np.arange(0x7BFF, dtype=np.uint16).view(np.float16).astype(np.float32)
-    edges = np.concatenate([halves, (halves[1:] + halves[:-1]) / 2, np.float32([65519.99, -0.0, 2**-25, 2**-26])])
+    edges = np.concatenate(
+        [halves, (halves[1:] + halves[:-1]) / 2, np.array([65519.99, -0.0, 2**-25, 2**-26], np.float32)]
+    )
     parameters = np.concatenate([numbers, edges.astype(np.float32), -edges.astype(np.float32)])
     base = np.where(np.arange(len(parameters)) < 10_000, np.float32(0.1), np.float32(0)).astype(np.float32)
     found = core("difference", base=as_base64(base), parameters=as_base64(parameters))

@@ -1,6 +1,7 @@
 import gzip
 import io
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +24,7 @@ def test_gzip_is_known_by_its_content_not_its_name(tmp_path):
 
 def test_standard_input_is_a_dash(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b'{"title": "a"}\n'))))
-    assert list(read_rows(rows.Path("-"))) == [(1, {"title": "a"})]
+    assert list(read_rows(Path("-"))) == [(1, {"title": "a"})]
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -9,13 +11,14 @@ from eitr.errors import InputError
 from eitr.io.safetensors_file import pack, read_limited, unpack
 from tests.aggregation.cases import examples
 
+DTYPES: list[np.dtype[Any]] = [np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)]
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(codec="utf-8")),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=8,
 )
-tables = arrays.arrays(
-    st.sampled_from([np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)]),
+tables: st.SearchStrategy[Any] = arrays.arrays(
+    st.sampled_from(DTYPES),
     arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4),
 )
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5).filter(lambda name: name != "__metadata__")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -61,7 +62,7 @@ def test_bad_input_is_one_line_and_exit_status_2(arguments, capsys, monkeypatch)
 
 
 def test_options_are_those_of_the_full_command_line(capsys, monkeypatch):
-    asked = {}
+    asked: dict[str, Any] = {}
 
     def note(ids, **more):
         asked.update(more, ids=ids)

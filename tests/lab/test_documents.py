@@ -4,6 +4,7 @@ import doctest
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ def test_the_three_lines_for_a_notebook_run(tmp_path, monkeypatch):
 
 
 def test_the_example_of_a_rule_is_one():
-    names = {"__name__": "example"}
+    names: dict[str, Any] = {"__name__": "example"}
     exec(python_in(CONTRIBUTING, "Add a rule"), names)
     made = names["ClippedMean"]
     assert isinstance(made(), Rule)
@@ -61,7 +62,7 @@ def test_the_example_of_an_attack_is_one():
 
     example = python_in(CONTRIBUTING, "Add an attack")
     assert example in (ROOT / "src" / "eitr" / "attacks" / "sign_flip.py").read_text()
-    names = {}
+    names: dict[str, Any] = {}
     exec(
         "from dataclasses import dataclass\nfrom typing import ClassVar\nimport torch\n"
         "from eitr.attacks.model_poisoning import ModelPoisoning\nfrom eitr.attacks.interface import Scene\n"
@@ -82,7 +83,7 @@ def test_the_section_about_attacks_names_everything_an_attack_can_override():
 
 
 def test_the_example_of_a_data_set_is_one(tmp_path):
-    names = {}
+    names: dict[str, Any] = {}
     exec(python_in(CONTRIBUTING, "Add a data set"), names)
     (tmp_path / "my_pages.jsonl.gz").write_text('{"title": "fever", "label": "religion"}\n')
     (page,) = names["SOURCE"].pages(tmp_path)
@@ -92,7 +93,7 @@ def test_the_example_of_a_data_set_is_one(tmp_path):
 def test_the_example_of_an_experiment_is_one():
     from tests.lab.experiments.generated_results import generated_results
 
-    names = {}
+    names: dict[str, Any] = {}
     exec(python_in(CONTRIBUTING, "Add an experiment"), names)
     made = names["TwoRules"]()
     results = generated_results(made, PROFILES["quick"])

@@ -42,7 +42,7 @@ def test_ids_start_with_the_prefix_so_that_figures_can_share_a_page():
     ids = [element.get("id") for element in root.iter() if element.get("id")]
     assert len(ids) == len(set(ids))
     assert all(id.startswith("one") for id in ids)
-    used = {value[1:] for e in root.iter() for name, value in e.attrib.items() if name.endswith("href")}
+    used = {value[1:] for e in root.iter() for name, value in e.attrib.items() if str(name).endswith("href")}
     used |= {e.get("clip-path")[5:-1] for e in root.iter() if e.get("clip-path")}
     assert used <= set(ids)
 

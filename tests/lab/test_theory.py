@@ -34,7 +34,7 @@ def test_gradient_descent_contracts_by_one_minus_mu_r_and_not_by_one_minus_l_r()
     for _ in range(20):
         w = w - r * np.array([mu, L]) * w  # the loss mu/2 w_0^2 + L/2 w_1^2, with its minimum at 0
     distance = float(np.linalg.norm(w))
-    zero = {"t": 20, "start": 1.0, "N": 2, "delta1": 0.0, "delta2": 0.0}
+    zero: dict[str, Any] = {"t": 20, "start": 1.0, "N": 2, "delta1": 0.0, "delta2": 0.0}
     assert distance == pytest.approx(0.83, abs=0.005)
     assert theory.bound_paper(L=L, r=r, **zero) < 1e-19
     assert theory.bound_corrected(mu=mu, L=L, r=r, **zero) == pytest.approx(distance)
@@ -127,7 +127,7 @@ def test_the_corollary_follows_from_the_bound() -> None:
     assert rounds > 1
     radius = theory.radius_corrected(**known)
     assert theory.bound_corrected(t=rounds, start=1.0, L=1.0, **known) <= radius
-    printed = {"L": 1.0, "N": 4, "delta1": 1e-4, "delta2": 1e-3}
+    printed: dict[str, Any] = {"L": 1.0, "N": 4, "delta1": 1e-4, "delta2": 1e-3}
     rounds = math.ceil(theory.rounds_paper(start=1.0, r=0.5, **printed))
     assert theory.bound_paper(t=rounds, start=1.0, r=0.5, **printed) <= theory.radius_paper(**printed)
     assert theory.rounds_paper(start=1.0, L=1.0, r=0.5, N=4, delta1=0.0, delta2=0.0) == math.inf

@@ -17,7 +17,7 @@ from eitr.pages.ranking import document_frequencies, most_weighty
 def real_pages(shared_data: Path) -> dict[str, bytes]:
     with tarfile.open(shared_data / "html_pages.tar.gz") as archive:
         members = [member for member in archive if member.isfile()]
-        return {member.name.split("/")[0]: archive.extractfile(member).read() for member in members}  # type: ignore[union-attr]
+        return {member.name.split("/")[0]: archive.extractfile(member).read() for member in members}
 
 
 def test_every_real_page_has_words_and_no_code(real_pages: dict[str, bytes]) -> None:

@@ -33,10 +33,7 @@ def test_the_arrays_have_the_types_that_the_kernels_expect() -> None:
     for rows in (sparse(np.eye(3, dtype=np.float32)), SparseRows.of([], width=3)):
         taken = rows.take([])
         for block in (rows, taken):
-            assert (block.starts.dtype, block.columns.dtype, block.values.dtype) == (
-                np.int64,
-                np.int32,
-                np.float32,
-            )
+            kinds = [block.starts.dtype, block.columns.dtype, block.values.dtype]
+            assert kinds == [np.dtype(kind) for kind in (np.int64, np.int32, np.float32)]
             assert block.starts[0] == 0
             assert block.starts[-1] == len(block.columns) == len(block.values)

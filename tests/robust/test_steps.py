@@ -20,7 +20,7 @@ def table(parameters, dtype, clients=5):
 @SIZES
 def test_lengths_are_those_of_the_differences_in_the_order_asked_for(parameters, dtype):
     base, updates, order = table(parameters, dtype)
-    plain = np.linalg.norm(np.float64(updates) - np.float64(base), axis=1)
+    plain = np.linalg.norm(np.asarray(updates, np.float64) - np.asarray(base, np.float64), axis=1)
     np.testing.assert_allclose(lengths_of_steps(updates, base, order), plain[order], rtol=1e-12)
 
 
@@ -30,7 +30,7 @@ def test_lengths_are_those_of_the_differences_in_the_order_asked_for(parameters,
 def test_a_fold_adds_up_bounded_and_signed_numbers_that_are_so_far_apart(parameters, dtype, dimensions):
     base, updates, order = table(parameters, dtype)
     signs = np.random.default_rng(1).choice(np.array([-1, 1], np.float32), parameters)
-    signed = signs * np.clip(np.float64(updates) - np.float64(base), -0.125, 0.125)
+    signed = signs * np.clip(np.asarray(updates, np.float64) - np.asarray(base, np.float64), -0.125, 0.125)
     padded = np.zeros((len(updates), -(-parameters // dimensions) * dimensions))
     padded[:, :parameters] = signed
     plain = padded.reshape(len(updates), -1, dimensions).sum(axis=1)
@@ -43,7 +43,10 @@ def test_a_fold_adds_up_bounded_and_signed_numbers_that_are_so_far_apart(paramet
 def test_the_model_is_the_base_and_the_steps_as_the_coefficients_say(parameters, dtype):
     base, updates, order = table(parameters, dtype)
     coefficients = np.array([0.5, 0.0, -2.0, 0.25, 1e-3])
-    plain = np.float64(base) + coefficients @ (np.float64(updates) - np.float64(base))[order]
+    plain = (
+        np.asarray(base, np.float64)
+        + coefficients @ (np.asarray(updates, np.float64) - np.asarray(base, np.float64))[order]
+    )
     found = base_and_steps(base, updates, order, coefficients)
     assert found.dtype == dtype
     np.testing.assert_allclose(found, plain, rtol=1e-6 if dtype == np.float32 else 1e-12, atol=1e-7)
@@ -57,7 +60,7 @@ def test_without_coefficients_the_base_comes_back_to_the_bit():
 def test_a_base_may_be_of_another_precision_than_the_updates():
     base, updates, order = table(50, np.float64)
     narrow = updates.astype(np.float32)
-    plain = np.linalg.norm(np.float64(narrow) - base, axis=1)
+    plain = np.linalg.norm(np.asarray(narrow, np.float64) - base, axis=1)
     np.testing.assert_allclose(lengths_of_steps(narrow, base, order), plain[order], rtol=1e-12)
     assert base_and_steps(base, narrow, order, np.full(5, 0.2)).dtype == np.float32
 

@@ -83,9 +83,12 @@ def lived(life: Life, people: list[tuple[str, str]], *, rounds: int, kills: int,
     if kills == 0:
         enough.set()
 
+    def pause(seconds: float) -> None:
+        over.wait(min(seconds, 0.2))
+
     def take_part(person: int) -> None:
         with Participant(life.address, id=people[person][0], secret=people[person][1], attempts=1000) as me:
-            me._sleep = lambda seconds: over.wait(min(seconds, 0.2))
+            me._sleep = pause
             last, number = 0, 0
             while True:
                 number += 1

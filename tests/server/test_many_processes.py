@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -19,7 +20,7 @@ PEOPLE, ROUNDS = 8, 4
 @pytest.mark.long
 def test_two_servers_and_two_workers_aggregate_every_round_once(tmp_path: Path, postgres: str) -> None:
     database = new_postgres_database(postgres)
-    settings = {
+    settings: dict[str, Any] = {
         "minimum": PEOPLE,
         "quorum": PEOPLE,
         "maximum": PEOPLE,

@@ -44,7 +44,7 @@ def test_there_is_no_way_back_to_a_version_that_never_was(federation: Federation
     assert roll_back(federation.database, 7, "ann") is None
 
 
-def test_old_weights_are_deleted_and_the_rest_stays(address: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_old_weights_are_deleted_and_the_rest_stays(address: str, tmp_path) -> None:
     federation = Federation(tmp_path, address, keep_models=2)
     for _ in range(4):
         roll_back(federation.database, 1, "ann")

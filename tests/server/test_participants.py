@@ -85,7 +85,7 @@ def test_erasing_leaves_nothing_but_a_standing_under_a_keyed_hash(federation: Fe
     federation.participants.erase(bad)
     with federation.database.reading() as session:
         for table in (UpdateRow, ObservationRow, RuleStateRow):
-            assert session.scalars(select(table).where(table.participant == bad)).all() == []  # type: ignore[attr-defined]
+            assert session.scalars(select(table).where(table.participant == bad)).all() == []
         assert session.get(ParticipantRow, bad) is None
         standing = session.scalars(select(KeptReputationRow)).one()
     assert code.encode() not in standing.invitation
@@ -126,7 +126,7 @@ def test_a_newcomer_weighs_little(federation: Federation) -> None:
     federation.worker().step()
     with federation.database.reading() as session:
         weights = {person: session.get_one(ObservationRow, (number, person)).weight for person in [*old[:3], new]}
-    assert weights[new] == pytest.approx(min(weights[person] for person in old[:3]) / 5, rel=0.1)  # type: ignore[type-var]
+    assert weights[new] == pytest.approx(min(weights[person] for person in old[:3]) / 5, rel=0.1)
 
 
 def test_an_export_tells_everything_but_what_the_rule_thinks(federation: Federation) -> None:

@@ -79,7 +79,7 @@ def test_the_new_model_is_what_the_rule_says(federation: Federation) -> None:
     )  # steps longer than usual are shortened a little
 
 
-def test_a_grace_period_lets_more_people_in(address: str, tmp_path, clock: Clock) -> None:  # type: ignore[no-untyped-def]
+def test_a_grace_period_lets_more_people_in(address: str, tmp_path, clock: Clock) -> None:
     federation = Federation(tmp_path, address, grace_seconds=100)
     people = federation.enrol(5)
     number = federation.full_round(people[:4])
@@ -165,7 +165,7 @@ def test_an_invalid_update_is_evidence_when_the_round_ends(federation: Federatio
         assert weights[bad] < min(weights[person] for person in people[:3])
 
 
-def test_a_round_that_makes_the_model_worse_is_quarantined_and_its_evidence_kept(address: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_a_round_that_makes_the_model_worse_is_quarantined_and_its_evidence_kept(address: str, tmp_path) -> None:
     federation = Federation(tmp_path, address, margin=0.02)
     people = federation.enrol(4)
     number = federation.rounds.open()
@@ -274,7 +274,7 @@ def test_who_leaves_an_open_round_no_longer_counts(federation: Federation) -> No
     assert status(federation, number) is RoundStatus.OPEN
 
 
-def test_rounds_follow_each_other_after_a_pause(address: str, tmp_path, clock: Clock) -> None:  # type: ignore[no-untyped-def]
+def test_rounds_follow_each_other_after_a_pause(address: str, tmp_path, clock: Clock) -> None:
     federation = Federation(tmp_path, address, pause_seconds=60)
     worker = federation.worker()
     worker.step()

@@ -3,6 +3,7 @@
 import random
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,14 @@ def test_a_round_with_attackers_gives_the_model_of_the_command_line(tmp_path: Pa
     folder = tmp_path / "server"
     chance = random.Random(order)
     state = tmp_path / "memory.safetensors"
-    settings = {"minimum": 2, "quorum": 10, "maximum": 10, "pause_seconds": 0, "poll_seconds": 0.05, "margin": 1}
+    settings: dict[str, Any] = {
+        "minimum": 2,
+        "quorum": 10,
+        "maximum": 10,
+        "pause_seconds": 0,
+        "poll_seconds": 0.05,
+        "margin": 1,
+    }
     with Running("serve", folder, **settings).ready() as server:
         people = []
         for _ in range(HONEST + ATTACKERS):

@@ -70,7 +70,8 @@ def on_cpu(rules, rounds: Rounds):
 
 def in_batch(rules, rounds: Rounds, **options):
     """Every round by one batched rule: a list of Outcome."""
-    rule = batched(rules, *rounds.updates.shape[2:], "cpu", **options)
+    clients, parameters = rounds.updates.shape[2:]
+    rule = batched(rules, clients, parameters, "cpu", **options)
     return [one_round(rule, rounds, index) for index in range(len(rounds.updates))]
 
 

@@ -1,6 +1,8 @@
 """The batched forms of rules that are told of attackers, that add noise or that remember where the model was."""
 
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from eitr.aggregation import RULES, Round, make_rule
 from eitr.aggregation.interface import Result
 from eitr.aggregation.linear import LinearRule
+from eitr.aggregation.median import Median
 from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
 from eitr.lab.aggregation import batched
@@ -81,7 +84,7 @@ def test_any_rule_that_decides_by_inner_products_has_a_batched_form():
 
 
 def test_a_rule_without_a_batched_form_is_refused():
-    class Other(type(make_rule("median"))):
+    class Other(Median):
         """Not registered."""
 
     with pytest.raises(InputError, match="no batched form"):
@@ -101,12 +104,7 @@ def test_noise_goes_on_from_a_memory_in_another_batch():
     one_round(first, rounds, 0)
     second = batched(rules[::-1], 5, 30, "cpu")
     second.restore_runs([first.memory_of(1), first.memory_of(0)])
-    turned = type(rounds)(
-        *(np.ascontiguousarray(a[:, ::-1]) for a in (rounds.updates,)),
-        rounds.base[::-1].copy(),
-        rounds.root,
-        rounds.counts,
-    )
+    turned = replace(rounds, updates=np.ascontiguousarray(rounds.updates[:, ::-1]), base=rounds.base[::-1].copy())
     assert torch.equal(one_round(second, turned, 1).models.flip(0), expected[1].models)
 
 
@@ -144,7 +142,12 @@ class Descents:
         self.states[run] = self.states[run].without(names(self.clients)[client])
 
 
-RULES_OF_DESCENTS = ({}, {"window": 3, "patience": 2}, {"window": 5, "patience": 1}, {"window": 12})
+RULES_OF_DESCENTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"window": 3, "patience": 2},
+    {"window": 5, "patience": 1},
+    {"window": 12},
+)
 
 
 def assert_same_round(outcome, results):
@@ -189,7 +192,8 @@ def test_the_detector_goes_on_from_memories_in_another_batch():
 
 def test_the_detector_forgets_who_comes_back_under_a_new_name():
     rules = [make_rule("fldetector", patience=2, window=4), make_rule("fldetector", patience=2)]
-    batch, descents = batched(rules, 7, 24, "cpu"), Descents(rules, 7, 24, 6)
+    batch: Any = batched(rules, 7, 24, "cpu")
+    descents = Descents(rules, 7, 24, 6)
     for number in range(9):
         if number in (3, 6):
             batch.forget(1, torch.tensor([0, 4]))

@@ -1,5 +1,7 @@
 """The fused rule for many runs decides, round by round, what the rule of the CPU decides."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from eitr.lab.aggregation import batched
 from tests.aggregation.cases import names
 from tests.lab.aggregation.comparison import make_rounds
 
-SETTINGS = (
+SETTINGS: tuple[dict[str, Any], ...] = (
     {},
     {"ramp": 0, "s": 2, "seed": 3, "cap": 2.0},
     {"fading": 0.3, "kappa": 0.6, "without": "collusion", "ramp": 3},
@@ -41,7 +43,7 @@ class Runs:
             return None
 
         def losses(vectors):
-            found = np.logaddexp(0, np.float64(vectors) @ np.float64(self.pages[run]).T)
+            found = np.logaddexp(0, np.asarray(vectors, np.float64) @ np.asarray(self.pages[run], np.float64).T)
             found[:, -1] = np.nan
             return found
 
@@ -169,10 +171,9 @@ def test_runs_go_on_from_their_memories_in_another_batch(kept):
     for index in (3, 4, 5):
         whole = runs.in_batch(batch, index)
         part = other.aggregate(
-            *(
-                torch.from_numpy(table[kept])
-                for table in (runs.given.base, runs.given.updates[index], runs.given.counts)
-            ),
+            torch.from_numpy(runs.given.base[kept]),
+            torch.from_numpy(runs.given.updates[index][kept]),
+            torch.from_numpy(runs.given.counts[kept]),
             None,
             [runs.tensor_scorer(run) for run in kept],
         )
@@ -217,7 +218,9 @@ def test_runs_side_by_side_do_not_change_each_other():
         for run, single in enumerate(alone):
             part = slice(run, run + 1)
             found = single.aggregate(
-                *(torch.from_numpy(t[part]) for t in (runs.given.base, runs.given.updates[index], runs.given.counts)),
+                torch.from_numpy(runs.given.base[part]),
+                torch.from_numpy(runs.given.updates[index][part]),
+                torch.from_numpy(runs.given.counts[part]),
                 None,
                 [runs.tensor_scorer(run)],
             )

@@ -1,5 +1,7 @@
 """The fused rule without one of its detectors, on exact numbers."""
 
+from typing import Any
+
 import pytest
 
 pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
@@ -11,7 +13,7 @@ from eitr.lab.results.store import Results
 from eitr.lab.runs.profile import PROFILES
 from tests.lab.experiments.exact import CLEAN, all_exact, diverged
 
-ABLATION = experiment("ablation")
+ABLATION: Any = experiment("ablation")
 PAPER = PROFILES["paper"]
 NAMES = [detector.name for detector in DETECTORS]
 

@@ -1,5 +1,7 @@
 """The attacker who knows the rule: reported, not judged."""
 
+from typing import Any
+
 import pytest
 
 from eitr.lab.experiments.inside import CANDIDATES, FEW_CANDIDATES, Inside
@@ -7,7 +9,7 @@ from eitr.lab.plotting import figure_svg
 from eitr.lab.runs.profile import PROFILES
 from tests.lab.experiments.exact import CLEAN, all_exact
 
-INSIDE = Inside()
+INSIDE: Any = Inside()
 
 
 def test_it_tries_two_hundred_things_a_round_in_three_seeds_against_both_forms_of_our_rule():

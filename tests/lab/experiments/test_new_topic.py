@@ -1,5 +1,7 @@
 """A topic of a few clients: who has it, when it is learned, and what becomes of their reputation."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from eitr.lab.simulation.population import population
 from eitr.taxonomy import NAMES
 from tests.lab.experiments.exact import all_exact, diverged, exact
 
-NEW_TOPIC = experiment("new-topic")
+NEW_TOPIC: Any = experiment("new-topic")
 PAPER = PROFILES["paper"]
 
 

@@ -2,6 +2,7 @@
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ from eitr.lab.runs.profile import PROFILES, make_profile
 from tests.lab.experiments.exact import CLEAN, all_exact, diverged, exact, of_seeds
 from tests.lab.small import small_data, small_profile
 
-ROBUSTNESS = experiment("robustness")
+ROBUSTNESS: Any = experiment("robustness")
 PAPER = of_seeds(PROFILES["paper"], 1)
 BULYAN = Contender("Bulyan", "bulyan")
 
@@ -123,12 +124,15 @@ def test_every_rule_and_every_attack_but_the_insider_takes_part():
 
 
 def test_rules_that_ask_are_told_the_true_number_of_attackers():
-    assert MULTI_KRUM.make(2, 10).attackers == 2
-    assert MULTI_KRUM.make(0, 10).attackers == 0
-    assert Contender("Trimmed mean", "trimmed-mean").make(3, 10).beta == pytest.approx(0.3)
-    assert Contender("Reputation", "reputation").make(3, 10).rescale == "paper"
-    assert FUSED.make(3, 10).validation
-    assert not FUSED_ALONE.make(3, 10).validation
+    def make(contender: Contender, attackers: int) -> Any:
+        return contender.make(attackers, 10)
+
+    assert make(MULTI_KRUM, 2).attackers == 2
+    assert make(MULTI_KRUM, 0).attackers == 0
+    assert make(Contender("Trimmed mean", "trimmed-mean"), 3).beta == pytest.approx(0.3)
+    assert make(Contender("Reputation", "reputation"), 3).rescale == "paper"
+    assert make(FUSED, 3).validation
+    assert not make(FUSED_ALONE, 3).validation
 
 
 def test_a_rule_is_undefined_where_attackers_are_too_many():

@@ -30,7 +30,8 @@ QUICK, ROUNDS = Profile(name="quick", seeds=(0, 1), rounds=20), 40
 def invented(final: Any, exact: float = 0.5) -> Results:
     """Return results of every run, whose distance goes from 1 to `final(run)` at once."""
     found = []
-    for run in Theory().runs(QUICK):
+    runs: Any = Theory().runs(QUICK)
+    for run in runs:
         distance = np.array([1.0] + [final(run)] * run.rounds)
         series = {name: np.full(run.rounds, 0.1) for name in ("from_median", "median_error", "honest_error")}
         numbers = {"mu": 0.1, "L": 0.5, "r": 1.8, "residual": 0.05, "variance": 5.0, "gradient": 5.0, "skewness": 2.0}

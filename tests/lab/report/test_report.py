@@ -1,5 +1,6 @@
 import json
 import re
+from typing import Any
 
 import pyarrow.parquet as parquet
 import pytest
@@ -155,7 +156,7 @@ def test_the_same_results_give_the_same_bytes(lab, tmp_path):
 
 def test_an_unfinished_experiment_is_listed_with_how_to_go_on(tmp_path):
     folder = make_lab(tmp_path / "lab", ids=["poison-rate", "weights"], leave_out=2)
-    page = html.fromstring(make_report(folder).read_text())
+    page: Any = html.fromstring(make_report(folder).read_text())
     text = page.get_element_by_id("weights").text_content()
     assert "2 of 6 runs are missing" in text
     assert "eitr lab run weights --data builtin --profile quick --seeds 1 --out results --resume" in text
@@ -181,7 +182,7 @@ def test_it_says_who_makes_a_claim(lab, tmp_path):
     whose = {lab: "the paper says", ours: "our goal", both: "the paper says, or our goal"}
     judged = {lab: "Claims of the paper, ", ours: "Our goals, ", both: "Claims of the paper and goals of ours, "}
     for folder, words in whose.items():
-        page = html.fromstring((folder / "report.html").read_text())
+        page: Any = html.fromstring((folder / "report.html").read_text())
         assert words in page.xpath("//section[@id='summary']//table[@class='verdicts']//th/text()")
         assert f"| experiment | {words} |" in (folder / "verdicts.md").read_text()
         assert judged[folder] in page.xpath("//header")[0].text_content()
@@ -197,7 +198,7 @@ def test_it_says_who_makes_a_claim(lab, tmp_path):
 
 def test_a_long_table_is_summed_up(tmp_path):
     folder = make_lab(tmp_path / "lab", ids=["robustness"])
-    page = html.fromstring(make_report(folder).read_text())
+    page: Any = html.fromstring(make_report(folder).read_text())
     section = page.get_element_by_id("robustness")
     (table,) = section.xpath(".//table[caption[starts-with(., 'In short')]]")
     rules = table.xpath("./tbody/tr/td[1]/text()")
@@ -222,7 +223,7 @@ def test_whatever_a_lab_is_called_it_stays_text(tmp_path):
         tmp_path / "lab", ids=["weights"], data=NASTY, command=NASTY, device=NASTY, hardware={NASTY: NASTY}
     )
     text = make_report(folder).read_text()
-    page = html.fromstring(text)
+    page: Any = html.fromstring(text)
     assert "<script" not in text
     assert NASTY in page.get_element_by_id("summary").text_content()
     assert NASTY in page.xpath("//title")[0].text

@@ -82,7 +82,8 @@ SMALL = Profile(name="quick", seeds=(0,))
 def invented(experiment: Experiment, score: float) -> Results:
     """Return results in which honest clients have 0.9 and an attack brings an attacker to `score`, for good or once."""
     found = []
-    for run in experiment.runs(SMALL):
+    runs: Any = experiment.runs(SMALL)
+    for run in runs:
         attacker = np.full(run.clients, -1)
         attacker[: len(run.schedules)] = np.arange(len(run.schedules))
         attacking = np.zeros((run.rounds, run.clients), np.bool_)

@@ -1,6 +1,7 @@
 """What an operator can do: once, only from a page of their own session, and written down with their name."""
 
 import re
+from typing import Any
 
 import pytest
 from lxml import html
@@ -11,7 +12,7 @@ from tests.server.dashboard.conftest import MakeSite
 from tests.server.dashboard.example import OPERATOR, ROUNDS, make_operator
 
 OPEN = ROUNDS + 1
-ACTIONS = (
+ACTIONS: tuple[tuple[str, dict[str, str]], ...] = (
     ("/rounds/open", {}),
     (f"/rounds/{OPEN}/close", {}),
     (f"/rounds/{OPEN}/abandon", {"reason": "a test"}),
@@ -113,7 +114,8 @@ def test_codes_are_shown_once_and_work(site, browser):
     answer = browser.act("/invitations", count="3", note="course of 2028")
     assert answer.status_code == 200
     assert answer.headers["cache-control"] == "no-store"
-    codes = html.document_fromstring(answer.text).get_element_by_id("codes").text.split()
+    page: Any = html.document_fromstring(answer.text)
+    codes = page.get_element_by_id("codes").text.split()
     assert len(set(codes)) == 3
     everywhere = browser.get("/invitations").text + browser.get("/audit").text + browser.get("/export/audit.csv").text
     assert "course of 2028" in everywhere

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from lxml import etree
 
@@ -15,7 +16,7 @@ CSS = (Path(rendering.__file__).parent / "static" / "dashboard.css").read_text()
 
 
 def points(chart, style):
-    drawn = etree.fromstring(str(chart.svg))
+    drawn: Any = etree.fromstring(str(chart.svg))
     (line,) = drawn.xpath(f"//g[contains(@class, '{style}')]/polyline/@points")
     return [tuple(map(float, pair.split(","))) for pair in line.split()]
 
@@ -55,7 +56,7 @@ def test_names_are_escaped():
 
 def test_a_tile_says_in_words_and_shape_what_its_colour_says():
     chart = charts.tiles("a", "T", "D", "Round", [1, 2], [("p", {1: 0.0, 2: 1.2})])
-    drawn = etree.fromstring(str(chart.svg))
+    drawn: Any = etree.fromstring(str(chart.svg))
     nothing, more = drawn.xpath("//g[starts-with(@class, 'tile')]")
     assert nothing.findtext("title") == "p, round 1: 0.00 of an equal share"
     assert nothing.find("path") is not None
@@ -64,7 +65,7 @@ def test_a_tile_says_in_words_and_shape_what_its_colour_says():
 
 
 def test_parts_of_an_opinion_fill_the_bar():
-    drawn = etree.fromstring(str(charts.opinion(0.5, 0.2, 0.3)))
+    drawn: Any = etree.fromstring(str(charts.opinion(0.5, 0.2, 0.3)))
     widths = {one.get("class"): float(one.get("width")) for one in drawn}
     assert widths == {"belief": 60, "uncertainty": 36, "disbelief": 24}
 

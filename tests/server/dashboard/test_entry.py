@@ -8,7 +8,7 @@ import pytest
 from eitr.server.dashboard.application import PARTS
 from eitr.server.dashboard.attempts import Attempts
 from eitr.server.dashboard.guard import local_path
-from eitr.server.domain import operators
+from eitr.server.domain import clock, operators
 from eitr.server.domain.errors import LimitReachedError
 from eitr.server.domain.operators import setup_link
 from tests.server.dashboard.conftest import HERE, MakeSite, Site
@@ -156,7 +156,7 @@ def test_the_cookie_of_a_session_is_not_for_scripts_nor_for_other_sites(site):
 def test_a_session_ends_by_itself(site, monkeypatch):
     browser = site.signed_in()
     assert browser.get("/").status_code == 200
-    real = operators.now
+    real = clock.now
     monkeypatch.setattr(operators, "now", lambda: real() + timedelta(hours=11.9))
     assert browser.get("/").status_code == 200
     monkeypatch.setattr(operators, "now", lambda: real() + timedelta(hours=12.1))

@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import re
+from typing import Any
 
 import pytest
 from lxml import html
@@ -21,7 +22,7 @@ EXPORTS = ("participants", "rounds", "observations", "models", "audit")
 
 
 def assert_well_made(text, where):
-    page = html.document_fromstring(text)
+    page: Any = html.document_fromstring(text)
     assert text.startswith("<!doctype html>"), where
     assert page.get("lang") == "en", where
     assert len(page.xpath("//h1")) == 1, where
@@ -98,7 +99,8 @@ def test_every_page_answers_on_postgresql(make_site: MakeSite, empty_postgres):
 class TestWhatIsShown:
     def test_the_live_round(self, browser):
         for path in ("/", "/live"):
-            text = html.document_fromstring(browser.get(path).text).text_content()
+            page: Any = html.document_fromstring(browser.get(path).text)
+            text = page.text_content()
             assert "Round 9 is open" in text
             assert "6 of 10 updates received" in " ".join(text.split())
 

@@ -310,7 +310,8 @@ class ServerStarter:
     ) -> Iterator[RunningServer]:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
-        given = {"upload_seconds": PATIENT_SECONDS, **settings, **({"database": database} if database else {})}
+        given: dict[str, Any] = {"upload_seconds": PATIENT_SECONDS, **settings}
+        given |= {"database": database} if database else {}
         with Running("serve", folder, "--no-worker", *arguments, **given) as running:
             running.ready()
             server = RunningServer(running, Database(database or f"sqlite:///{folder / 'eitr.db'}"), folder)

@@ -2,6 +2,7 @@
 
 import hmac
 import inspect
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,8 @@ from tests.server.hostile.conftest import Person, RunningServer, problem, sound
 
 def export(server: RunningServer, authorization: str | bytes) -> str:
     """Ask for one's own data; return "ok" or the kind of problem."""
-    answer = server.http.get("/api/v1/me/export", headers=[("Authorization", authorization)])
+    headers: Any = [("Authorization", authorization)]
+    answer = server.http.get("/api/v1/me/export", headers=headers)
     if answer.status_code == 200:
         return "ok"
     assert answer.headers["WWW-Authenticate"] == "Bearer"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from eitr.errors import InputError
 from eitr.server.db.tables import RefusalRow, UpdateBytesRow, UpdateRow
@@ -229,6 +230,6 @@ def test_a_request_in_time_is_answered_and_so_is_the_next(monkeypatch: pytest.Mo
 def test_another_version_of_uvicorn_is_refused_if_it_would_ignore_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     http_protocol.check_uvicorn()
     assert {"on_header", "data_received", "send_400_response"} <= set(http_protocol.OVERRIDDEN)
-    monkeypatch.delattr(http_protocol.HttpToolsProtocol, "send_400_response")
+    monkeypatch.delattr(HttpToolsProtocol, "send_400_response")
     with pytest.raises(InputError, match="has no send_400_response"):
         http_protocol.check_uvicorn()

@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import numpy as np
 
@@ -8,10 +9,14 @@ from eitr.lab.results.store import Result, Results
 from eitr.lab.runs.profile import make_profile
 
 
+def runs_of(profile: str) -> list[Any]:
+    return list(ImagesExperiment().runs(make_profile(profile)))
+
+
 def results_of(profile, *, ours=0.6, clean=0.7, asr=0.1):
     """Results as they might be; the other rules have 50 % accuracy and, but for FoolsGold, at least 20 % ASR."""
     found = []
-    for run in ImagesExperiment().runs(make_profile(profile)):
+    for run in runs_of(profile):
         place = PAPER_RULES.index(run.rule.name)
         is_ours = run.rule.name == "reputation"
         accuracy = clean if run.attack is None else ours if is_ours else 0.5
@@ -25,7 +30,7 @@ def results_of(profile, *, ours=0.6, clean=0.7, asr=0.1):
 
 
 def test_the_paper_profile_has_every_rule_against_both_attacks_and_a_clean_model():
-    runs = ImagesExperiment().runs(make_profile("paper"))
+    runs = runs_of("paper")
     assert len({run.key for run in runs}) == len(runs) == 15
     assert {(run.rule.name, run.attack.name) for run in runs if run.attack} == {
         (rule, attack) for rule in PAPER_RULES for attack in ("flip", "backdoor")
@@ -36,7 +41,7 @@ def test_the_paper_profile_has_every_rule_against_both_attacks_and_a_clean_model
 
 
 def test_the_quick_profile_is_the_same_but_small():
-    runs = ImagesExperiment().runs(make_profile("quick"))
+    runs = runs_of("quick")
     assert len(runs) == 8
     assert {run.training.width for run in runs} == {8}
 
