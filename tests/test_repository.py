@@ -39,7 +39,8 @@ def _asserts(function, helpers):
             return True
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in ("raises", "fail") or name.startswith("assert") or name in helpers:
+            # `until` fails where what it waits for does not come.
+            if name in ("raises", "fail", "until") or name.startswith("assert") or name in helpers:
                 return True
     return False
 

@@ -140,10 +140,19 @@ def test_a_rule_that_nobody_tells_the_number_of_attackers_does_not_let_them_in(n
 
 
 @pytest.mark.parametrize("name", ALL_RULES)
-def test_every_rule_can_be_warmed_up_whatever_it_is_told(name):
+def test_every_rule_can_be_warmed_up_whatever_it_is_told(name, monkeypatch):
     rule = make_rule(name, **({"attackers": 1_000} if name in ATTACKER_COUNT else {}))
+    update, aggregated = type(rule).update, []
+
+    def noted(self, state, round):
+        result = update(self, state, round)
+        aggregated.append(round.updates.dtype)
+        return result
+
+    monkeypatch.setattr(type(rule), "update", noted)
     warm_up(rule)
     for dtype in (np.float32, np.float64):
         vector: Any = np.ones(3, dtype)
         given = dict.fromkeys(rule.needs, vector)
         warm_up(rule, Round(given.get("base"), vector[None], ["a"], root=given.get("root")))
+    assert aggregated == [np.float32, np.float32, np.float64]

@@ -72,14 +72,14 @@ def test_every_operation_is_known_here(api: Any) -> None:
     assert {found.ok().label for found in api.get_all_operations()} == set(OPERATIONS)
 
 
-def try_out(api: Any, server: RunningServer, operation: str, how: settings) -> None:
+def assert_promises(api: Any, server: RunningServer, operation: str, how: settings) -> None:
     """Send valid and invalid requests, as a new participant and as a stranger: answers are as promised."""
     for mode, known in itertools.product(GenerationMode, (True, False)):
         with contextlib.suppress(Unsatisfiable):  # a request without parts cannot be invalid
-            try_out_as(api, server, operation, how, mode, known=known)
+            assert_promises_to(api, server, operation, how, mode, known=known)
 
 
-def try_out_as(
+def assert_promises_to(
     api: Any, server: RunningServer, operation: str, how: settings, mode: GenerationMode, *, known: bool
 ) -> None:
     """Send requests of one kind, as somebody who is known or not."""
@@ -97,7 +97,7 @@ def try_out_as(
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_everybody_gets_what_is_promised(api: Any, server: RunningServer, operation: str) -> None:
-    try_out(api, server, operation, FEW)
+    assert_promises(api, server, operation, FEW)
 
 
 @pytest.mark.long
@@ -105,4 +105,4 @@ def test_everybody_gets_what_is_promised(api: Any, server: RunningServer, operat
 def test_everybody_gets_what_is_promised_however_often_they_ask(
     api: Any, server: RunningServer, operation: str
 ) -> None:
-    try_out(api, server, operation, MANY)
+    assert_promises(api, server, operation, MANY)

@@ -7,9 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import numpy as np
-
-from eitr.aggregation.interface import Round
+from eitr.aggregation import warm_up
 from eitr.datasets.validation import ValidationSet
 from eitr.errors import InputError
 from eitr.server.db.connection import Database
@@ -127,8 +125,7 @@ class Worker:
 
     def _warm_up(self) -> None:
         """Compile the rule's kernels, or load them, before the first round needs them."""
-        few = np.zeros((4, 8), np.float32)
         try:
-            self._rule.update(self._rule.init(), Round(few[0], few, ["a", "b", "c", "d"]))
-        except Exception:  # FLTrust wants trusted parameters, say: the first round says what is wrong
+            warm_up(self._rule)
+        except Exception:  # the first round reports what is wrong
             log.debug("the rule could not be tried beforehand", exc_info=True)
