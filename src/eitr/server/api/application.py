@@ -6,6 +6,7 @@ from fastapi import FastAPI
 
 from eitr import __version__
 from eitr.server.api import models, participants, rounds
+from eitr.server.api.authentication import CredentialChecks
 from eitr.server.api.documents import ProblemDocument
 from eitr.server.domain.services import Services
 from eitr.server.web.application import web_application
@@ -26,6 +27,7 @@ def api_application(services: Services) -> FastAPI:
         summary="Federated classification of sensitive web pages",
         openapi_url="/openapi.json",
     )
+    app.state.credential_checks = CredentialChecks(services.participants)
     app.state.recent_rounds = rounds.RecentRounds()
     app.state.uploads = rounds.Uploads(services.settings.uploads_at_once)
     for part in (participants, models, rounds):

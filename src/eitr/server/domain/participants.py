@@ -6,6 +6,7 @@ bad reputation by leaving.
 """
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -36,8 +37,8 @@ from eitr.server.domain.rule_states import packed, unpacked
 INVITATION = "invitation"
 SEEN_EVERY = timedelta(minutes=10)
 """How exactly it is known when a participant was last there: not every request writes."""
-CREDENTIALS = select(ParticipantRow.secret_hash, ParticipantRow.seen).where(
-    ParticipantRow.id == bindparam("participant")
+CREDENTIALS = select(ParticipantRow.id, ParticipantRow.secret_hash, ParticipantRow.seen).where(
+    ParticipantRow.id.in_(bindparam("participants", expanding=True))
 )
 """Made once, because every request of a participant runs it."""
 
@@ -87,17 +88,24 @@ class Participants:
 
     def known(self, id: str, secret: str) -> bool:
         """Say whether there is such a participant with this secret, and note that they were there."""
+        return self.all_known([(id, secret)])[0]
+
+    def all_known(self, claims: Sequence[tuple[str, str]]) -> list[bool]:
+        """Say of each pair of id and secret whether there is such a participant, and note that they were there."""
         with self._database.reading() as session:
-            row = session.execute(CREDENTIALS, {"participant": id}).one_or_none()
-        # The work is the same whether or not the participant exists.
-        kept = secret_hash("") if row is None else row.secret_hash
-        if not same(kept, secret_hash(secret)) or row is None:
-            return False
-        moment = now()
-        if moment - row.seen > SEEN_EVERY:
+            rows = session.execute(CREDENTIALS, {"participants": list({id for id, _ in claims})})
+            found = {row.id: row for row in rows}
+        nobody, moment = secret_hash(""), now()
+        right = []
+        for id, secret in claims:
+            row = found.get(id)
+            # The work is the same whether or not the participant exists.
+            right.append(same(nobody if row is None else row.secret_hash, secret_hash(secret)) and row is not None)
+        back = {id for (id, _), one in zip(claims, right, strict=True) if one and moment - found[id].seen > SEEN_EVERY}
+        if back:
             with self._database.writing() as session:
-                session.execute(update(ParticipantRow).where(ParticipantRow.id == id).values(seen=moment))
-        return True
+                session.execute(update(ParticipantRow).where(ParticipantRow.id.in_(back)).values(seen=moment))
+        return right
 
     def export(self, id: str) -> dict[str, Any]:
         """Return everything that is kept about a participant, except what the rule thinks of them."""
