@@ -23,7 +23,7 @@ from benchmarks.straightforward import reputation_rule
 from benchmarks.timing import Timing, Timings
 from eitr.aggregation import Round, make_rule
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 OURS = [REPUTATION, f"{REPUTATION}, 30% ties", f"{REPUTATION}, 49% ties", "EITR residual"]
 PEERS = [f"ByzFL {name}" for name in ("Median", "TrMean", "MultiKrum", "GeometricMedian", "CenteredClipping")]
 

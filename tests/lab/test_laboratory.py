@@ -171,7 +171,7 @@ def test_data_of_other_classes_are_refused(tmp_path):
 
 def test_resuming_into_a_folder_of_something_else_is_refused(data, tmp_path):
     (tmp_path / "letters.txt").write_text("dear all")
-    with pytest.raises(InputError, match="something else"):
+    with pytest.raises(InputError, match="other files than results"):
         run_experiments(["weights"], out=tmp_path, data=data, profile="quick", resume=True)
     assert [entry.name for entry in tmp_path.iterdir()] == ["letters.txt"]
 
