@@ -19,7 +19,7 @@ def test_a_site_that_is_switched_off_is_not_read(agreed, site):
     page.reload()
     assert not agreed.has_reader(page)
     assert agreed.view(page)["state"] == "off"
-    popup.check("#site-on")
+    agreed.popup(page).check("#site-on")  # a new one: the popup closes when somebody turns to the page
     agreed.wait_for_badge(page, "H")
     agreed.wait_until_read(page)
 

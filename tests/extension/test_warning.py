@@ -148,13 +148,19 @@ def test_who_goes_back_slowly_keeps_the_tab(agreed, site):
     page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
     page.evaluate("(to) => { location = to }", address)
     page.wait_for_selector("#continue:visible")
+    tab = agreed.tab(page)
+    # The warning gives the browser a moment to begin to leave. The title says when that moment is over.
+    page.evaluate("""() => {
+      const timer = globalThis.setTimeout;
+      globalThis.setTimeout = (go, time) => timer(() => { go(); document.title = "decided"; }, time);
+    }""")
     site.may_answer.clear()
     asked = len(site.asked_of("match.test"))
-    # Not Playwright's click, which waits for the page that it leads to.
+    # Not Playwright's click, which waits for the page that it leads to; nor can the page be asked until that is there.
     page.evaluate("document.getElementById('back').click()")
     until(lambda: len(site.asked_of("match.test")) > asked, what="the request for the page before")
-    # The warning gives the browser 1500 ms to begin to leave; timers of a page go off in the order of their times.
-    page.evaluate("new Promise((go) => setTimeout(go, 1600))")
+    title = "async (tab) => (await chrome.tabs.get(tab)).title"
+    until(lambda: agreed.desk.evaluate(title, tab) == "decided", what="the end of the moment")
     agreed.worker_has_finished()
     assert not page.is_closed()
     site.may_answer.set()

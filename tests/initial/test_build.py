@@ -79,7 +79,7 @@ def test_missing_training_data_is_said_in_one_line(tmp_path: Path, capsys: pytes
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"no gzip", "line 1 is not JSON"), (None, "line 1 is not JSON"), ("{}", "needs a label")],
+    [(b"no gzip", "the file is not gzip"), (None, "line 1 is not JSON"), ("{}", "needs a label")],
 )
 def test_damaged_data_is_named(tmp_path: Path, content: bytes | str | None, message: str) -> None:
     path = tmp_path / "news_rows.jsonl.gz"
