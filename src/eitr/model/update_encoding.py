@@ -15,7 +15,7 @@ float16 of the parameters themselves would not do: its steps are as long as thos
 makes an honest client look like none of the others. Differences are small, and so are their errors.
 """
 WIDTHS: Final = {PARAMETERS: 4, DIFFERENCE: 2}
-"""Octets a parameter, by media type."""
+"""Bytes per parameter, by media type."""
 
 
 def encoded(encoding: str, vector: Vector, base: Vector) -> bytes:

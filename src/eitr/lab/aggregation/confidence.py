@@ -1,4 +1,4 @@
-"""Bounds of the confidence by rank, as tensors: the numbers of `eitr.robust.confidence`, one row a run."""
+"""Bounds of the confidence by rank, as tensors: the numbers of `eitr.robust.confidence`, one row per run."""
 
 import torch
 from torch import Tensor

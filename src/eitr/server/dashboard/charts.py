@@ -89,7 +89,7 @@ def tiles(
     *,
     note: str = "",
 ) -> Chart:
-    """Return a table of tiles: a row a participant, a column a round; values are weights, 1 an equal share."""
+    """Return a table of tiles: one row per participant, one column per round; values are weights, 1 an equal share."""
     wide = min(48.0, (WIDTH - LABEL - 8) / max(1, len(columns)))
     height = ROW * len(rows) + 44
     parts = []
