@@ -97,6 +97,7 @@ def _contenders():
     return [*OURS, STRAIGHTFORWARD, TORCH_MEDIAN, *(PEERS if peers.installed() else [])]
 
 
+@pytest.mark.long
 def test_quick_run_prints_a_table_with_everybody(quick_run):
     folder, printed = quick_run
     assert (folder / "bench.md").read_text(encoding="utf-8") == printed
@@ -109,6 +110,7 @@ def test_quick_run_prints_a_table_with_everybody(quick_run):
     assert ("pip install --no-deps" in printed) == (not peers.installed())
 
 
+@pytest.mark.long
 def test_quick_run_writes_its_numbers_as_json(quick_run):
     folder, _ = quick_run
     report = json.loads((folder / "bench.json").read_text(encoding="utf-8"))
@@ -122,6 +124,7 @@ def test_quick_run_writes_its_numbers_as_json(quick_run):
     assert len(report["acceptance"]) == 5
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_quick_run_measures_memory(quick_run):
     folder, _ = quick_run
@@ -132,6 +135,7 @@ def test_quick_run_measures_memory(quick_run):
     assert memory[-1]["peak_bytes"] > 10 * 10 * 16 * memory[-1]["parameters"] * 0.9
 
 
+@pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="no matplotlib (make setup-dev)")
 def test_quick_run_draws_a_plot_that_names_everybody(quick_run):
     folder, _ = quick_run

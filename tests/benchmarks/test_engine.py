@@ -139,6 +139,7 @@ def test_a_contender_that_fails_ends_the_run_with_what_it_said(tmp_path):
         engine.start(engine.Contender(LOOP, "benchmarks.engine_loop"), tmp_path, 2)
 
 
+@pytest.mark.long
 @compiled
 def test_a_quick_run_prints_its_table_and_writes_its_numbers(tmp_path, capsys):
     assert engine.main(["--quick", "--size", "300", "--without-flower", "--out", str(tmp_path)]) == 0

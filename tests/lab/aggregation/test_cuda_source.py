@@ -78,7 +78,7 @@ def run(library, values, *, reach=np.inf, drop=0):
     return made
 
 
-CLIENTS = [3, 4, 10, 16, 17, 34, 100, 101]
+CLIENTS = [3, 4, 10, 16, 17, 34, *(pytest.param(count, marks=pytest.mark.long) for count in (100, 101))]
 
 
 @pytest.mark.parametrize("clients", CLIENTS)

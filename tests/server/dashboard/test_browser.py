@@ -141,7 +141,7 @@ def test_the_keyboard_reaches_the_content_first(page):
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="no axe-core: npm install --no-save axe-core, or set EITR_AXE")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_axe_finds_nothing_wrong(page, running, scheme):
     page.emulate_media(color_scheme=scheme)
     axe = AXE.read_text()
