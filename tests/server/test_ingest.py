@@ -10,7 +10,7 @@ from eitr.server.db.tables import RoundStatus, UpdateBytesRow, UpdateRow
 from eitr.server.domain import ingest
 from eitr.server.domain.errors import DomainError
 from eitr.server.domain.ingest import store
-from tests.server.federation import Federation
+from tests.server.federation import Clock, Federation
 from tests.server.waiting import LONGEST_SECONDS
 
 
@@ -90,6 +90,17 @@ def test_updates_to_rounds_that_are_not_there_or_not_open_are_refused(federation
     with pytest.raises(DomainError, match="round-closed"):
         federation.send(number, people[2])
     assert len(stored(federation)) == 2
+
+
+def test_an_update_after_the_deadline_is_refused_before_anybody_closed_the_round(
+    federation: Federation, clock: Clock
+) -> None:
+    people, number = federation.enrol(2), opened(federation)
+    federation.send(number, people[0])
+    clock.forward(federation.settings.round_seconds + 1)
+    with pytest.raises(DomainError, match="round-closed"):
+        federation.send(number, people[1])
+    assert stored(federation) == [(number, people[0])]
 
 
 def test_a_round_that_closes_while_an_update_is_written_does_not_take_it(
