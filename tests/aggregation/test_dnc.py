@@ -42,3 +42,11 @@ def test_clients_that_agree_all_stay_but_so_many():
     _, result = aggregate("dnc", np.full((5, 3), 0.1), attackers=2)
     assert result.model.tolist() == [0.1] * 3
     assert np.count_nonzero(result.weights) == 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_where_no_direction_is_the_first_rounding_does_not_choose_whom_to_leave_out(seed):
+    # Three who differ equally in every direction: all scores are equal, so the one who stays out is the last by name.
+    updates = np.float32([[-0.1, 0.0, 0.1], [0.0, 0.1, -0.1], [0.1, -0.1, 0.0]]) + np.float32(seed / 3 - 1.43)
+    _, result = aggregate("dnc", updates, attackers=1)
+    assert result.weights.tolist() == [0.5, 0.5, 0.0]

@@ -12,7 +12,7 @@ from eitr.robust.gram import ranked, squared_distances
 from eitr.settings import setting
 
 _EQUAL = 1e-9
-"""Scores that differ by less than this share of the largest are equal."""
+"""Scores, and variances, that differ by less than this share of the largest are equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,8 @@ class DivideAndConquer(AttackerCountRule, LinearRule):
     """w = mean of all but the floor(filter f) clients with the largest <g_i - mean, v>^2.
 
     v is the first principal direction of the steps g. The publication finds it on random subsets of the parameters,
-    several times, to save time; from inner products it is exact at once, and one pass is enough.
+    several times, to save time; from inner products it is exact at once, and one pass is enough. Where several directions
+    share the greatest variance, the projection is the one on all of them.
 
     >>> from eitr.aggregation import Round
     >>> base, updates = np.zeros(2), np.array([[1.0, 0.0], [2.0, 1.5], [3.0, 0.0], [60.0, 70.0]])
@@ -45,7 +46,10 @@ class DivideAndConquer(AttackerCountRule, LinearRule):
         distances = squared_distances(gram)
         means = distances.mean(axis=0)
         values, vectors = np.linalg.eigh(-0.5 * (distances - means - means[:, None] + means.mean()))
-        scores = values[-1] * vectors[:, -1] ** 2
+        # Of several directions of the same variance no one is the first: which one a solver names is rounding. The part
+        # of a step within all of them together is what does not depend on that.
+        first = values >= (1 - _EQUAL) * values[-1]
+        scores = values[-1] * (vectors[:, first] ** 2).sum(axis=1)
         kept = ranked(scores, _EQUAL * float(scores.max()))[: len(gram) - dropped]
         shares[kept] = 1 / len(kept)
         return shares
