@@ -115,6 +115,8 @@ def foolsgold(accumulated):
         for j in range(size):
             lengths = np.linalg.norm(vectors[i]) * np.linalg.norm(vectors[j])
             cosine[i, j] = vectors[i] @ vectors[j] / lengths if lengths > 0 else 0.0
+            if cosine[i, j] > 1 - 1e-9:
+                cosine[i, j] = 1
     nearest = [max(cosine[i, j] for j in range(size) if j != i) for i in range(size)]
     alpha = np.empty(size)
     for i in range(size):

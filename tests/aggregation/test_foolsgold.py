@@ -8,7 +8,8 @@ from eitr.aggregation import Round, make_rule
 from eitr.aggregation.foolsgold import foolsgold_shares
 from eitr.errors import InputError
 from tests.aggregation import oracle
-from tests.aggregation.cases import aggregate, examples, histories, names
+from tests.aggregation.cases import aggregate, histories, names
+from tests.examples import examples
 
 
 @examples(200, 40)
@@ -57,6 +58,13 @@ def test_all_equal_clients_weigh_the_same():
     _, result = aggregate("foolsgold", np.full((4, 6), 0.75))
     assert result.weights.tolist() == [0.25] * 4
     assert result.model.tolist() == [0.75] * 6
+
+
+def test_clients_that_differ_by_rounding_alone_weigh_the_same():
+    way = np.random.default_rng(3).normal(size=50)
+    updates = np.float32([0.1 * way, 0.3 * way, 0.7 * way, 1.1 * way])
+    _, result = aggregate("foolsgold", updates)
+    assert result.weights.tolist() == [0.25] * 4
 
 
 def test_clients_that_did_not_move_are_similar_to_nobody():

@@ -20,8 +20,8 @@ class DivideAndConquer(AttackerCountRule, LinearRule):
     """w = mean of all but the floor(filter f) clients with the largest <g_i - mean, v>^2.
 
     v is the first principal direction of the steps g. The publication finds it on random subsets of the parameters,
-    several times, to save time; from inner products it is exact at once, and one pass is enough. Where several directions
-    share the greatest variance, the projection is the one on all of them.
+    several times, to save time; from inner products it is exact at once, and one pass is enough. Where several
+    directions share the greatest variance, the projection is the one on all of them.
 
     >>> from eitr.aggregation import Round
     >>> base, updates = np.zeros(2), np.array([[1.0, 0.0], [2.0, 1.5], [3.0, 0.0], [60.0, 70.0]])

@@ -13,6 +13,8 @@ from eitr.errors import InputError
 from eitr.robust.combination import weighted_mean
 
 _BLOCK = 1 << 16
+SAME = 1e-9
+"""Cosines this close to 1 are 1: steps are summed in float32, and rounding must not tell clients apart who agree."""
 STEPS = "steps"
 """Name of the array in a state: (clients, parameters), the sum of a client's steps over its rounds."""
 
@@ -102,6 +104,7 @@ def _cosines(steps: NDArray[np.float32], order: NDArray[np.int64]) -> Floats:
         gram += block @ block.T
     length = np.sqrt(np.diag(gram))
     scale = np.where(length > 0, length, 1)
+    sorted_cosine = gram / np.outer(scale, scale)
     cosine = np.empty_like(gram)
-    cosine[np.ix_(order, order)] = gram / np.outer(scale, scale)
+    cosine[np.ix_(order, order)] = np.where(sorted_cosine > 1 - SAME, 1.0, sorted_cosine)
     return cosine

@@ -5,12 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from eitr.aggregation.foolsgold import SAME
 from eitr.lab.aggregation.blocks import blocks
 from eitr.lab.aggregation.combination import weighted_mean
 from eitr.lab.aggregation.interface import BatchedRule, Outcome, normalised
-
-SAME = 4e-15
-"""Cosines this close to 1 are 1: a matrix product sums twins in any order, and rounding must not tell them apart."""
 
 
 class BatchedFoolsGold(BatchedRule):
@@ -42,7 +40,7 @@ def _cosines(gram: Tensor) -> Tensor:
     length = gram.diagonal(dim1=1, dim2=2).sqrt()
     scale = torch.where(length > 0, length, 1.0)
     cosine = gram / (scale[:, :, None] * scale[:, None, :])
-    return torch.where((cosine - 1).abs() < SAME, 1.0, cosine)
+    return torch.where(cosine > 1 - SAME, 1.0, cosine)
 
 
 def foolsgold_shares(cosine: Tensor) -> Tensor:
