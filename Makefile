@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 FLOWER := build/flower
-PYTEST := -m pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal
+PYTEST := -m pytest -q --numprocesses auto --dist worksteal
 FRESH_KERNELS := $(CURDIR)/build/numba-cache-coverage
 
 .PHONY: help run demo classify test test-long setup setup-dev lock extension dist checks lint types layers typescript kernels \
@@ -30,8 +30,8 @@ test-long: setup-dev ## what a nightly job runs: the long tests too, with covera
 	@$(MAKE) --no-print-directory -j2 checks kernels
 	rm -rf $(FRESH_KERNELS) .coverage .coverage.*
 	NUMBA_CACHE_DIR=$(FRESH_KERNELS) $(BIN)/coverage run -m tests.kernels
-	$(BIN)/coverage run $(PYTEST) -m "long or not long"
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run $(PYTEST) tests/robust tests/aggregation tests/model
+	$(BIN)/coverage run $(PYTEST) --hypothesis-profile=long -m "long or not long"
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run $(PYTEST) --hypothesis-profile=long tests/robust tests/aggregation tests/model
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 

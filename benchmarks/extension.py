@@ -70,9 +70,9 @@ def main() -> None:
         with served() as site, federation() as server, chromium_with_extension(playwright) as extension:
             extension.consent(server=server.address)
             version = extension.context.browser.version if extension.context.browser else ""
-            with extension.asking("options") as ask:
-                # A page is visited more than once; the warning would stand before the second time.
-                ask({"kind": "change", "settings": {"warnings": False}})
+            ask = extension.asking("options")
+            # A page is visited more than once; the warning would stand before the second time.
+            ask({"kind": "change", "settings": {"warnings": False}})
             extension.desk.evaluate(LISTEN)
             texts: list[str] = []
             visits: list[Visit] = []

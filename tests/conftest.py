@@ -11,8 +11,14 @@ from tests.kernels import use_cache
 use_cache()
 
 # How long one example takes says nothing on a busy machine, and the first of all compiles and builds tables.
-settings.register_profile("eitr", deadline=None)
+settings.register_profile("eitr", deadline=None, max_examples=40)
+settings.register_profile("long", deadline=None, max_examples=100)  # `make test-long`
 settings.load_profile("eitr")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are processors: tests wait for browsers and servers."""
+    return min(8, len(os.sched_getaffinity(0)) + 1)
 
 
 @pytest.fixture(scope="session")

@@ -61,7 +61,11 @@ def _train() -> None:
 
     network = Network((6, 4, 3))
     rows = SparseRows.of([(np.arange(3, dtype=np.int32), np.ones(3, np.float32))] * 4, width=6)
-    train(network, network.initial(0), rows, [0, 1, 2, 0], TrainingPlan(), 0)
+    labels, vector = np.array([0, 1, 2, 0]), network.initial(0)
+    train(network, vector, rows, labels, TrainingPlan(), 0)
+    for array in (vector, labels, rows.starts, rows.columns, rows.values):  # to numba, a type of its own
+        array.flags.writeable = False
+    train(network, vector, rows, labels, TrainingPlan(), 0)
 
 
 def prune(cache: Path, sources: Iterable[Path]) -> None:

@@ -7,11 +7,9 @@ from importlib.util import find_spec, module_from_spec
 
 import numpy as np
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from eitr.aggregation import Round, make_rule
-from eitr.compiled import JIT
 
 ATTACKER_COUNT = ("multi-krum", "bulyan", "nnm", "dnc", "foundation-fl")
 """Rules that need the number of attackers."""
@@ -31,11 +29,6 @@ SHIFTING = (
 )
 """Rules whose result moves with the values; the residual rule too, but for a term in its scale, and the geometric
 median, but for distances so short beside the steps that they are rounding."""
-
-
-def examples(compiled: int, plain: int) -> settings:
-    """The number of examples with the JIT on, and with it off, where a round takes twenty times as long."""
-    return settings(max_examples=compiled if JIT else plain, deadline=None)
 
 
 def names(size: int) -> list[str]:

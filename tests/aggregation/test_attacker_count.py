@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from eitr.aggregation import RULES, Round, make_rule, warm_up
 from eitr.errors import InputError
-from tests.aggregation.cases import ALL_RULES, ATTACKER_COUNT, WITHIN_RANGE, aggregate, examples, names, populations
+from tests.aggregation.cases import ALL_RULES, ATTACKER_COUNT, WITHIN_RANGE, aggregate, names, populations
+from tests.examples import examples
 
 FEWEST = {
     "multi-krum": lambda f: 2 * f + 3,

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from eitr.aggregation.bulyan import Bulyan
 from eitr.robust.gram import gram_of_steps
 from eitr.robust.near_median import mean_near_median
-from tests.aggregation.cases import aggregate, examples, populations
+from tests.aggregation.cases import aggregate, populations
+from tests.examples import examples
 
 
 def chosen_by_krum(updates, attackers):

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eitr.aggregation import Round, make_rule
-from tests.aggregation.cases import aggregate, byzfl_aggregators, examples, names, populations
+from tests.aggregation.cases import aggregate, byzfl_aggregators, names, populations
+from tests.examples import examples
 
 
 def centred_clipping(steps, tau, iterations):

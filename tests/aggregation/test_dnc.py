@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.aggregation.cases import aggregate, examples
+from tests.aggregation.cases import aggregate
+from tests.examples import examples
 
 
 def dnc_scores(updates):

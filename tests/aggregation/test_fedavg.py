@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.aggregation import oracle
-from tests.aggregation.cases import aggregate, examples, populations
+from tests.aggregation.cases import aggregate, populations
+from tests.examples import examples
 
 
 @examples(200, 50)

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from eitr.aggregation import Round, make_rule
 from eitr.aggregation.flame import majority
-from tests.aggregation.cases import aggregate, examples, names
+from tests.aggregation.cases import aggregate, names
+from tests.examples import examples
 
 
 def flame(updates):

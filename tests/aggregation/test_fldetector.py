@@ -9,7 +9,8 @@ from eitr.aggregation import Round, make_rule
 from eitr.aggregation.fldetector import PATH, hessian_product, outliers
 from eitr.aggregation.rule_state import RuleState, state_bytes
 from eitr.errors import InputError
-from tests.aggregation.cases import aggregate, examples, names
+from tests.aggregation.cases import aggregate, names
+from tests.examples import examples
 
 
 def lbfgs(S, Y, v):

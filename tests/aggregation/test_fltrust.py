@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from eitr.aggregation import Round, make_rule
 from eitr.errors import InputError
 from tests.aggregation import oracle
-from tests.aggregation.cases import examples, names, populations
+from tests.aggregation.cases import names, populations
+from tests.examples import examples
 
 
 def trust(updates, base, root, **chosen):

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.aggregation.cases import aggregate, examples
+from tests.aggregation.cases import aggregate
 from tests.aggregation.oracle import trimmed_mean
+from tests.examples import examples
 
 
 def chosen(updates):

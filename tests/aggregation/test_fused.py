@@ -16,8 +16,9 @@ from eitr.aggregation.reputation_model import HISTORY
 from eitr.aggregation.rule_state import RuleState, load_state, save_state, state_bytes
 from eitr.compiled import JIT
 from eitr.errors import InputError
-from tests.aggregation.cases import assert_same_state, examples, names, populations
+from tests.aggregation.cases import assert_same_state, names, populations
 from tests.aggregation.round_features import features_of, honest
+from tests.examples import examples
 
 PARAMETERS = 5000 if JIT else 300
 MANY = pytest.mark.skipif(not JIT, reason="the few parameters of plain Python have much in common by chance")

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tests.aggregation.cases import aggregate, byzfl_aggregators, examples, populations
+from tests.aggregation.cases import aggregate, byzfl_aggregators, populations
+from tests.examples import examples
 
 
 def cost(point, updates):

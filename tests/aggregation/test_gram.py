@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 
 from eitr.robust.gram import gram_of_steps, ranked, squared_distances
-from tests.aggregation.cases import examples, populations
+from tests.aggregation.cases import populations
+from tests.examples import examples
 
 
 @examples(100, 30)

@@ -14,11 +14,11 @@ from tests.aggregation.cases import (
     WITHIN_RANGE,
     aggregate,
     assert_same_state,
-    examples,
     histories,
     names,
     populations,
 )
+from tests.examples import examples
 
 
 @st.composite

@@ -2,7 +2,8 @@ import numpy as np
 from hypothesis import given
 
 from tests.aggregation import oracle
-from tests.aggregation.cases import aggregate, examples, populations
+from tests.aggregation.cases import aggregate, populations
+from tests.examples import examples
 
 
 @examples(200, 40)

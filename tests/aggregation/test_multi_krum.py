@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.aggregation.cases import aggregate, byzfl_aggregators, examples, populations
+from tests.aggregation.cases import aggregate, byzfl_aggregators, populations
+from tests.examples import examples
 
 
 def multi_krum(updates, attackers):

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.aggregation.cases import aggregate, byzfl_aggregators, examples
+from tests.aggregation.cases import aggregate, byzfl_aggregators
 from tests.aggregation.oracle import trimmed_mean
+from tests.examples import examples
 
 
 def mixed(updates, attackers):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eitr.aggregation.opinions import Opinion, cumulative_fusion, trust_discount
-from tests.aggregation.cases import examples
+from tests.examples import examples
 
 PRIOR = 2.0
 amounts = st.floats(0, 1e6)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eitr.aggregation.reputation_model import HISTORY, Observations, ReputationModel
 from eitr.aggregation.rule_state import RuleState
-from tests.aggregation.cases import examples
+from tests.examples import examples
 
 counts = st.integers(0, 10**9)
 models = st.builds(

@@ -9,7 +9,8 @@ from eitr.aggregation import Round, make_rule
 from eitr.aggregation.reputation import Reputation
 from eitr.aggregation.reputation_model import Observations, ReputationModel
 from tests.aggregation import oracle
-from tests.aggregation.cases import KINDS, aggregate, assert_same_state, examples, histories, names
+from tests.aggregation.cases import KINDS, aggregate, assert_same_state, histories, names
+from tests.examples import examples
 
 CONTINUOUS = ("ordinary", "shifted", "far_away", "tiny")
 """Where the paper's loop meets no ties, so that rounding cannot choose another client to move."""

@@ -4,7 +4,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.aggregation import oracle
-from tests.aggregation.cases import KINDS, aggregate, examples, populations
+from tests.aggregation.cases import KINDS, aggregate, populations
+from tests.examples import examples
 
 
 def tolerance(updates):

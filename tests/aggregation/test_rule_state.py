@@ -12,7 +12,8 @@ from eitr.aggregation.reputation import Reputation
 from eitr.aggregation.rule_state import FORMAT, VERSION, RuleState, state_bytes
 from eitr.errors import InputError
 from eitr.io.safetensors_file import pack, unpack
-from tests.aggregation.cases import ALL_RULES, aggregate, assert_same_state, examples, histories, names
+from tests.aggregation.cases import ALL_RULES, aggregate, assert_same_state, histories, names
+from tests.examples import examples
 
 
 def after_rounds(name, rounds=3, dtype=np.float32, size=4, parameters=6):

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.aggregation import oracle
-from tests.aggregation.cases import aggregate, examples, populations
+from tests.aggregation.cases import aggregate, populations
+from tests.examples import examples
 
 SHARES = ("0", "0.1", "0.2", "0.25", "0.3", "0.4", "0.49")
 

@@ -55,6 +55,7 @@ def work(settings):
 
 
 @compiled
+@pytest.mark.long
 def test_the_loop_does_our_steps_and_learns_what_our_engine_learns(settings, work):
     ours, loop = run_ours(settings, ROUNDS), run_loop(work, ROUNDS)
     assert ours.steps == loop.steps

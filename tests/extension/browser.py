@@ -117,6 +117,7 @@ class Extension:
     def __init__(self, context: BrowserContext) -> None:
         self.context = context
         context.set_default_timeout(1000 * PATIENCE_SECONDS)
+        self.asking_pages: dict[str, Page] = {}
         self.worker_is_ready()
         self.desk = self.open("sent")
 
@@ -151,11 +152,16 @@ class Extension:
     def start_over(self) -> None:
         """Close all pages and delete everything, as a person can: it is as after the installation."""
         for page in self.context.pages:
-            if page is not self.desk:
+            if page not in (self.desk, *self.asking_pages.values()):
                 page.close()
-        with self.asking("options") as ask:
-            ask({"kind": "erase", "server": False})
+        ask = self.asking("options")
+        ask({"kind": "erase", "server": False})
         self.desk.reload()
+
+    def agree(self) -> None:
+        """Agree that pages are read, without opening the welcome page."""
+        ask = self.asking("welcome")
+        ask({"kind": "consent", "classifying": True, "contributing": False, "studies": False, "server": ""})
 
     def consent(self, *, classifying: bool = True, server: str = "", studies: bool = False) -> None:
         """Answer the questions of the welcome page, by clicks."""
@@ -195,11 +201,11 @@ class Extension:
 
     def wait_until_read(self, page: Page) -> None:
         """Wait until a page was classified, whatever the result."""
-        with self.asking("popup") as ask:
-            until(
-                lambda: ask({"kind": "popup", "tab": self.tab(page)})["state"] == "ready",
-                what=f"a verdict on {page.url}",
-            )
+        ask = self.asking("popup")
+        until(
+            lambda: ask({"kind": "popup", "tab": self.tab(page)})["state"] == "ready",
+            what=f"a verdict on {page.url}",
+        )
 
     def popup(self, page: Page) -> Page:
         """Open the popup for a page, in a tab of its own: Playwright cannot see the real one."""
@@ -207,24 +213,25 @@ class Extension:
 
     def view(self, page: Page) -> dict[str, Any]:
         """Return what the popup is told about a page."""
-        with self.asking("popup") as ask:
-            return ask({"kind": "popup", "tab": self.tab(page)})
+        ask = self.asking("popup")
+        return ask({"kind": "popup", "tab": self.tab(page)})
 
-    @contextmanager
-    def asking(self, name: str) -> Iterator[Callable[[dict[str, Any]], Any]]:
-        """Ask the worker as one of our pages does."""
-        page = self.context.new_page()
-        page.goto(self.url(name, "?tab=-1" if name == "popup" else ""))
+    def asking(self, name: str) -> Callable[[dict[str, Any]], Any]:
+        """Return a function that asks the worker as one of our pages does.
+
+        That page stays open for the tests that follow: opening it anew would cost more than most of them do.
+        """
+        if name not in self.asking_pages:
+            page = self.context.new_page()
+            page.goto(self.url(name, "?tab=-1" if name == "popup" else ""))
+            self.asking_pages[name] = page
 
         def ask(message: dict[str, Any]) -> Any:
-            told = page.evaluate("(message) => chrome.runtime.sendMessage(message)", message)
+            told = self.asking_pages[name].evaluate("(message) => chrome.runtime.sendMessage(message)", message)
             assert told["ok"], told
             return told["answer"]
 
-        try:
-            yield ask
-        finally:
-            page.close()
+        return ask
 
     def record_messages(self) -> None:
         """Write down from now on what content scripts say."""
@@ -244,8 +251,8 @@ class Extension:
 
     def learn(self) -> dict[str, Any]:
         """Take part now; return what the options page is told."""
-        with self.asking("options") as ask:
-            return ask({"kind": "learn"})
+        ask = self.asking("options")
+        return ask({"kind": "learn"})
 
     def store_labelled_pages(self, count: int) -> None:
         """Put pages that the person labelled where the extension keeps them, half of them about health."""

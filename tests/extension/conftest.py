@@ -39,7 +39,7 @@ def extension(shared_browser: Extension) -> Extension:
 @pytest.fixture
 def agreed(extension: Extension) -> Extension:
     """The extension of somebody who agreed that pages are read."""
-    extension.consent()
+    extension.agree()
     return extension
 
 
@@ -53,5 +53,5 @@ def module_site() -> Iterator[Site]:
 def module_extension(shared_browser: Extension) -> Extension:
     """The same for files whose tests do not disturb each other and share one start."""
     shared_browser.start_over()
-    shared_browser.consent()
+    shared_browser.agree()
     return shared_browser

@@ -117,9 +117,9 @@ def _learning(extension: Extension, server: Federation) -> Iterator[tuple[str, P
     for turn in (1, 2):
         server.round = turn
         extension.learn()
-    with extension.asking("options") as ask:
-        ask({"kind": "change", "settings": {"unwarnedSites": ["newspaper.test"]}})
-        ask({"kind": "import-list", "name": "my-trackers.txt", "text": "||evil.test^\nads.example.org\n"})
+    ask = extension.asking("options")
+    ask({"kind": "change", "settings": {"unwarnedSites": ["newspaper.test"]}})
+    ask({"kind": "import-list", "name": "my-trackers.txt", "text": "||evil.test^\nads.example.org\n"})
     with _open(extension, "options") as page:
         yield "options", page
         page.click("#erase")

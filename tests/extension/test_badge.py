@@ -96,8 +96,8 @@ def test_an_error_of_the_browser_has_no_letter(agreed, site):
         what="the tab to be forgotten",
     )
     assert drawn_by_a_new_worker(agreed, page, tab) == ""
-    with agreed.asking("popup") as ask:
-        assert ask({"kind": "popup", "tab": tab})["state"] == "not-a-page"
+    ask = agreed.asking("popup")
+    assert ask({"kind": "popup", "tab": tab})["state"] == "not-a-page"
 
 
 def test_after_a_download_the_page_still_has_its_letter(agreed, site):

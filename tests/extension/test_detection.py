@@ -180,11 +180,11 @@ def test_a_page_looks_the_same_with_and_without_the_extension(extension, site):
     with_it = survey(extension, site, reads=True)
     assert with_it["changes"] == []
     assert with_it["heard"] == []
-    with extension.asking("options") as ask:
-        ask({"kind": "change", "settings": {"classifying": False}})
+    ask = extension.asking("options")
+    ask({"kind": "change", "settings": {"classifying": False}})
     without = survey(extension, site, reads=False)
-    with extension.asking("options") as ask:
-        ask({"kind": "change", "settings": {"classifying": True}})
+    ask = extension.asking("options")
+    ask({"kind": "change", "settings": {"classifying": True}})
     assert with_it == without
 
 

@@ -129,6 +129,7 @@ def prepare(correcting: Any, witness: Any, site: Site) -> Any:
     return seen
 
 
+@pytest.mark.long
 def test_what_most_correct_changes_in_every_browser(server, browsers, site):
     teacher, witness = browsers
     seen = prepare(teacher, witness, site)
@@ -136,8 +137,8 @@ def test_what_most_correct_changes_in_every_browser(server, browsers, site):
     witness.wait_for_badge(seen, "")
     verdict = until(lambda: witness.view(seen)["verdict"], what="the new verdict")
     assert (verdict["topic"], verdict["version"]) == (NON_SENSITIVE, 2)
-    with teacher.asking("sent") as ask:
-        (upload,) = ask({"kind": "sent"})["sent"]
+    ask = teacher.asking("sent")
+    (upload,) = ask({"kind": "sent"})["sent"]
     assert (upload["server"], upload["round"], upload["base"]) == (server.address, 1, 1)
     assert upload["pages"] == 1 + SIMILAR + JUDGED
 

@@ -61,8 +61,8 @@ def page(extension: Any, site: Site) -> Iterator[Any]:
 
 
 def settings(extension: Any) -> dict[str, Any]:
-    with extension.asking("options") as ask:
-        return ask({"kind": "options"})["settings"]
+    ask = extension.asking("options")
+    return ask({"kind": "options"})["settings"]
 
 
 def frames(extension: Any, page: Any) -> list[int]:
@@ -223,9 +223,9 @@ def opens_nothing(extension, site, target):
 
 def remember(extension: Any, site: Site) -> None:
     """Make the clinic a host that is warned of."""
-    with extension.asking("options") as ask:
-        if ask({"kind": "options"})["rememberedHosts"] > 0:
-            return
+    ask = extension.asking("options")
+    if ask({"kind": "options"})["rememberedHosts"] > 0:
+        return
     dot = f'<img src="{site.address("www.google-analytics.com", "/dot.gif")}" alt="">'
     page = extension.context.new_page()
     page.goto(site.put("clinic.test", "/", document(HEALTH + dot)))

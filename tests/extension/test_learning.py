@@ -52,8 +52,8 @@ def contributing(extension: Extension, server: Federation) -> Extension:
 
 
 def sent(extension: Any) -> list[dict[str, Any]]:
-    with extension.asking("sent") as ask:
-        return ask({"kind": "sent"})["sent"]
+    ask = extension.asking("sent")
+    return ask({"kind": "sent"})["sent"]
 
 
 def test_one_update_a_round_is_learned_sent_and_listed(contributing, server):
@@ -73,13 +73,13 @@ def test_one_update_a_round_is_learned_sent_and_listed(contributing, server):
 def test_the_alarm_makes_the_browser_take_part(contributing, server):
     contributing.desk.evaluate("chrome.alarms.create('learn', { when: Date.now() })")
     until(lambda: server.updates, what="an update")
-    with contributing.asking("options") as ask:
-        until(lambda: ask({"kind": "options"})["learning"]["last"] == "learning_sent", what="the end")
+    ask = contributing.asking("options")
+    until(lambda: ask({"kind": "options"})["learning"]["last"] == "learning_sent", what="the end")
 
 
 def test_nothing_is_asked_of_the_server_without_consent_to_contribute(agreed, server):
-    with agreed.asking("options") as ask:
-        ask({"kind": "change", "settings": {"server": server.address}})
+    ask = agreed.asking("options")
+    ask({"kind": "change", "settings": {"server": server.address}})
     agreed.store_labelled_pages(6)
     assert agreed.learn()["learning"]["last"] == ""
     assert server.asked == []
@@ -185,9 +185,9 @@ def test_a_server_that_forgot_us_is_enrolled_with_again(contributing, server):
 def test_who_stops_contributing_sends_nothing_that_was_ready(contributing, server):
     server.spoiled["/api/v1/rounds/1/update"] = (503, b"", {})
     assert contributing.learn()["learning"]["last"] == "learning_unreachable"
-    with contributing.asking("options") as ask:
-        ask({"kind": "change", "settings": {"contributing": False}})
-        ask({"kind": "change", "settings": {"contributing": True}})
+    ask = contributing.asking("options")
+    ask({"kind": "change", "settings": {"contributing": False}})
+    ask({"kind": "change", "settings": {"contributing": True}})
     server.spoiled = {"/api/v1/rounds/current": NO_ROUND}
     contributing.learn()
     assert server.updates == {}
@@ -235,15 +235,16 @@ def test_whoever_deletes_everything_while_the_browser_enrols_is_unknown_afterwar
     # The answer to the enrolment, should anybody still wait for it.
     until(lambda: server.answered == len(server.asked), what="the answer")
     contributing.worker_has_finished()
-    with contributing.asking("options") as ask:
-        view = ask({"kind": "options"})
-        assert ask({"kind": "export"})["data"]["servers"] == []
+    ask = contributing.asking("options")
+    view = ask({"kind": "options"})
+    assert ask({"kind": "export"})["data"]["servers"] == []
     assert (view["learning"]["enrolled"], view["model"]["version"], view["settings"]["asked"]) == (False, 0, 0)
 
 
 def test_who_goes_to_another_server_and_comes_back_sends_nothing_twice(contributing, server):
     assert contributing.learn()["learning"]["last"] == "learning_sent"
-    with federation() as other, contributing.asking("options") as ask:
+    with federation() as other:
+        ask = contributing.asking("options")
         ask({"kind": "change", "settings": {"server": other.address}})
         assert contributing.learn()["learning"]["last"] == "learning_sent"
         ask({"kind": "change", "settings": {"server": server.address}})
@@ -264,28 +265,28 @@ def test_what_something_before_the_server_answers_is_no_refusal(contributing, se
 
 def test_a_server_that_is_gone_keeps_no_other_from_deleting(contributing, server):
     with federation() as other:
-        with contributing.asking("options") as ask:
-            contributing.learn()
-            ask({"kind": "change", "settings": {"server": other.address}})
-            contributing.learn()
-            server.spoiled["/api/v1/me"] = (503, b"", {})
-            page = contributing.open("options")
-            told = page.evaluate("() => chrome.runtime.sendMessage({kind: 'erase', server: true})")
+        ask = contributing.asking("options")
+        contributing.learn()
+        ask({"kind": "change", "settings": {"server": other.address}})
+        contributing.learn()
+        server.spoiled["/api/v1/me"] = (503, b"", {})
+        page = contributing.open("options")
+        told = page.evaluate("() => chrome.runtime.sendMessage({kind: 'erase', server: true})")
         assert told == {"ok": False, "problem": "problem_erase_server"}
         assert other.asked[-1] == "DELETE /api/v1/me"
 
 
 def test_everything_can_be_deleted_here_and_there(contributing, server):
     contributing.learn()
-    with contributing.asking("options") as ask:
-        server.spoiled["/api/v1/me"] = (503, b"", {})
-        page = contributing.open("options")
-        told = page.evaluate("() => chrome.runtime.sendMessage({kind: 'erase', server: true})")
-        assert told == {"ok": False, "problem": "problem_erase_server"}
-        assert ask({"kind": "options"})["learning"]["sent"] == 1
-        server.spoiled.clear()
-        ask({"kind": "erase", "server": True})
-        assert server.asked[-1] == "DELETE /api/v1/me"
-        view = ask({"kind": "options"})
+    ask = contributing.asking("options")
+    server.spoiled["/api/v1/me"] = (503, b"", {})
+    page = contributing.open("options")
+    told = page.evaluate("() => chrome.runtime.sendMessage({kind: 'erase', server: true})")
+    assert told == {"ok": False, "problem": "problem_erase_server"}
+    assert ask({"kind": "options"})["learning"]["sent"] == 1
+    server.spoiled.clear()
+    ask({"kind": "erase", "server": True})
+    assert server.asked[-1] == "DELETE /api/v1/me"
+    view = ask({"kind": "options"})
     assert (view["learning"]["pages"], view["learning"]["sent"], view["settings"]["asked"]) == (0, 0, 0)
     assert contributing.desk.evaluate("chrome.storage.session.get(null)") == {}

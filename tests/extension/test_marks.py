@@ -29,9 +29,9 @@ def marking(module_extension: Extension, module_site: Site) -> Extension:
     page.goto(module_site.put("clinic.test", "/", tracked(module_site, HEALTH)))
     module_extension.wait_for_badge(page, "H!")
     page.close()
-    with module_extension.asking("options") as ask:
-        until(lambda: ask({"kind": "options"})["rememberedHosts"] == 1, what="the host to be remembered")
-        ask({"kind": "change", "settings": {"linkMarks": True}})
+    ask = module_extension.asking("options")
+    until(lambda: ask({"kind": "options"})["rememberedHosts"] == 1, what="the host to be remembered")
+    ask({"kind": "change", "settings": {"linkMarks": True}})
     return module_extension
 
 

@@ -50,20 +50,20 @@ def test_changes_in_the_same_moment_all_hold(agreed):
         """() => Promise.all([{ threshold: 0.7 }, { linkMarks: true }, { warnings: false }].map(
           (settings) => chrome.runtime.sendMessage({ kind: "change", settings })))"""
     )
-    with agreed.asking("options") as ask:
-        settings = ask({"kind": "options"})["settings"]
+    ask = agreed.asking("options")
+    settings = ask({"kind": "options"})["settings"]
     assert (settings["threshold"], settings["linkMarks"], settings["warnings"]) == (0.7, True, False)
 
 
 def test_an_options_page_that_was_open_before_does_not_undo_what_was_chosen_elsewhere(agreed, site):
-    with agreed.asking("options") as ask:
-        ask({"kind": "change", "settings": {"offSites": ["old.test"]}})
-        options = agreed.open("options")
-        options.wait_for_selector("#off-sites button")
-        ask({"kind": "change", "settings": {"offSites": ["old.test", "new.test"]}})
-        options.click("#off-sites li:has-text('old.test') button")
-        until(lambda: "Saved" in (options.text_content("#status") or ""), what="an answer")
-        assert ask({"kind": "options"})["settings"]["offSites"] == ["new.test"]
+    ask = agreed.asking("options")
+    ask({"kind": "change", "settings": {"offSites": ["old.test"]}})
+    options = agreed.open("options")
+    options.wait_for_selector("#off-sites button")
+    ask({"kind": "change", "settings": {"offSites": ["old.test", "new.test"]}})
+    options.click("#off-sites li:has-text('old.test') button")
+    until(lambda: "Saved" in (options.text_content("#status") or ""), what="an answer")
+    assert ask({"kind": "options"})["settings"]["offSites"] == ["new.test"]
 
 
 def test_an_address_that_is_being_typed_is_not_overwritten(agreed):
@@ -74,10 +74,8 @@ def test_an_address_that_is_being_typed_is_not_overwritten(agreed):
     until(lambda: "Saved" in (options.text_content("#status") or ""), what="an answer")
     assert options.input_value("#server") == "https://eitr.example.org"
     options.click("#save-server")
-    with agreed.asking("options") as ask:
-        until(
-            lambda: ask({"kind": "options"})["settings"]["server"] == "https://eitr.example.org", what="it to be saved"
-        )
+    ask = agreed.asking("options")
+    until(lambda: ask({"kind": "options"})["settings"]["server"] == "https://eitr.example.org", what="it to be saved")
 
 
 def test_lines_of_a_list_that_name_no_host_are_counted(agreed, tmp_path):

@@ -108,8 +108,8 @@ def test_a_word_can_be_taken_back(agreed, site):
     assert popup.is_visible("#agree")
     page.reload()
     agreed.wait_for_badge(page, "H")
-    with agreed.asking("options") as ask:
-        assert ask({"kind": "options"})["learning"]["pages"] == 0
+    ask = agreed.asking("options")
+    assert ask({"kind": "options"})["learning"]["pages"] == 0
 
 
 def test_nobody_is_asked_to_agree_with_a_guess(agreed, site):
@@ -118,8 +118,8 @@ def test_nobody_is_asked_to_agree_with_a_guess(agreed, site):
         site.put("church.test", "/", "<!doctype html><title>A talk</title><p>The doctor and the bishop spoke.</p>")
     )
     agreed.wait_until_read(page)
-    with agreed.asking("options") as ask:
-        ask({"kind": "change", "settings": {"threshold": 0.99}})
+    ask = agreed.asking("options")
+    ask({"kind": "change", "settings": {"threshold": 0.99}})
     page.reload()
     agreed.wait_until_read(page)
     view = agreed.view(page)
@@ -154,5 +154,5 @@ def test_nothing_at_all_happens_in_private_windows(agreed, site):
     agreed.worker_has_finished()
     assert agreed.desk.evaluate("chrome.storage.session.get(null)") == kept
     assert not [tab for tab in agreed.desk.evaluate("chrome.tabs.query({})") if tab["incognito"]]
-    with agreed.asking("options") as ask:
-        assert ask({"kind": "options"})["rememberedHosts"] == 1
+    ask = agreed.asking("options")
+    assert ask({"kind": "options"})["rememberedHosts"] == 1

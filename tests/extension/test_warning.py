@@ -105,9 +105,9 @@ def test_a_site_that_answers_by_its_own_service_worker_is_warned_of_too(agreed, 
 def test_a_name_too_long_for_a_rule_breaks_nothing(agreed, site):
     host = ".".join(["a" * 60, "b" * 60, "c" * 60, "evil.test"])
     page, address, _ = seen_and_left(agreed, site, host)
-    with agreed.asking("options") as ask:
-        assert ask({"kind": "options"})["rememberedHosts"] == 0
-        ask({"kind": "change", "settings": {"threshold": 0.5}})
+    ask = agreed.asking("options")
+    assert ask({"kind": "options"})["rememberedHosts"] == 0
+    ask({"kind": "change", "settings": {"threshold": 0.5}})
     page.goto(address)
     assert page.url == address
     page.close()
@@ -127,8 +127,8 @@ def test_a_site_that_was_switched_off_in_one_tab_is_not_noted_in_another(agreed,
     second.evaluate("(to) => { new Image().src = to }", site.address("www.googletagmanager.com", "/late.gif"))
     until(lambda: site.asked_of("www.googletagmanager.com"), what="the late request")
     agreed.worker_has_finished()
-    with agreed.asking("options") as ask:
-        assert ask({"kind": "options"})["rememberedHosts"] == 0
+    ask = agreed.asking("options")
+    assert ask({"kind": "options"})["rememberedHosts"] == 0
     assert agreed.desk.evaluate("chrome.declarativeNetRequest.getDynamicRules()") == []
 
 
@@ -171,8 +171,8 @@ def test_a_warning_that_stands_when_its_host_is_forgotten_still_leads_on(agreed,
     page, address, _ = seen_and_left(agreed, site, "clinic.test")
     page.goto(address)
     page.wait_for_selector("#continue:visible")
-    with agreed.asking("options") as ask:
-        ask({"kind": "forget-hosts"})
+    ask = agreed.asking("options")
+    ask({"kind": "forget-hosts"})
     page.click("#continue")
     page.wait_for_url(address)
     assert site.asked_of("clinic.test")

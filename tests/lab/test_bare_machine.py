@@ -77,6 +77,7 @@ def test_options_are_those_of_the_full_command_line(capsys, monkeypatch):
     assert "make the report with: eitr lab report results" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_bare_machine_computes_and_another_makes_the_report(tmp_path):
     out = tmp_path / "results"
     arguments = ["--data", small_data(tmp_path), "--profile", "quick", "--seeds", 1, "--device", "cpu", "--out", out]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
@@ -12,6 +12,7 @@ from eitr.errors import InputError
 from eitr.model import Network, TrainingPlan, kernels, loss_and_accuracy, train
 from eitr.model.random import Stream, draw, key_of
 from eitr.pages.sparse import SparseRows
+from tests.examples import examples
 
 from .examples import learnable_labels, page_like_rows
 from .golden import DIRECTORY, training_cases
@@ -44,7 +45,7 @@ def test_the_default_network_and_plan_equal_pytorch_dense() -> None:
     np.testing.assert_allclose(found, torch_train(network, start, rows, labels, plan, 1), atol=1e-5, rtol=0)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(40, 12)
 @given(
     layers=st.lists(st.integers(1, 9), max_size=3),
     batch_size=st.integers(1, 9),

@@ -3,8 +3,6 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from eitr.compiled import JIT
-
 KINDS = (
     "bell",
     "tied",
@@ -18,11 +16,6 @@ KINDS = (
     "tiny",
     "huge",
 )
-
-
-def examples(many):
-    """Without the JIT a tile takes a thousand times longer: fewer examples, the same code."""
-    return many if JIT else max(2, many // 50)
 
 
 def make_columns(kind, clients, parameters, rng):

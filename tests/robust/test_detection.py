@@ -1,14 +1,15 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eitr.compiled import JIT
 from eitr.robust.combination import combine, weighted_mean
 from eitr.robust.detection import detect
+from tests.examples import examples
 
 from . import oracle
-from .columns import KINDS, examples, make_columns, tables
+from .columns import KINDS, make_columns, tables
 
 SETTINGS = {"varpi": 2.0, "delta": 0.1, "lambda_": 2.0}
 
@@ -33,19 +34,19 @@ def assert_as_the_oracle(updates, rescale, **changed):
             assert mean[n] == pytest.approx(rectified.mean(), rel=1e-5, abs=1e-5)
 
 
-@settings(max_examples=examples(250), deadline=None)
+@examples(250, 5)
 @given(tables())
 def test_decisions_are_the_oracles_when_clipping_to_the_median(updates):
     assert_as_the_oracle(updates, "median")
 
 
-@settings(max_examples=examples(150), deadline=None)
+@examples(150, 3)
 @given(tables(largest=25, kinds=[kind for kind in KINDS if kind not in ("wild", "huge")]))
 def test_decisions_are_the_oracles_with_the_papers_rescaling(updates):
     assert_as_the_oracle(updates, "paper")
 
 
-@settings(max_examples=examples(100), deadline=None)
+@examples(100, 2)
 @given(
     tables(largest=12),
     st.sampled_from([0.01, 0.5, 0.99]),
@@ -70,7 +71,7 @@ def test_two_hundred_clients_are_judged_as_the_oracle_judges_them(kind):
     assert_as_the_oracle(updates, "median")
 
 
-@settings(max_examples=examples(150), deadline=None)
+@examples(150, 3)
 @given(tables(), st.integers(0, 2**32 - 1))
 def test_who_arrives_first_does_not_matter(updates, seed):
     arrival = np.random.default_rng(seed).permutation(len(updates))
@@ -81,7 +82,7 @@ def test_who_arrives_first_does_not_matter(updates, seed):
     assert (other.median == found.median).all()
 
 
-@settings(max_examples=examples(150), deadline=None)
+@examples(150, 3)
 @given(tables())
 def test_counts_add_up_and_inputs_stay_as_they_are(updates):
     before = updates.copy()
@@ -113,7 +114,7 @@ def test_clients_that_agree_up_to_rounding_are_all_accepted():
     assert found_in(updates).accepted.all()
 
 
-@settings(max_examples=examples(150), deadline=None)
+@examples(150, 3)
 @given(tables(), st.integers(0, 2**32 - 1))
 def test_a_combination_lies_between_the_smallest_and_the_largest_value_sent(updates, seed):
     weights = np.random.default_rng(seed).random(len(updates)) + 1e-3

@@ -1,14 +1,15 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eitr.robust.order_statistics import trimmed_mean, weighted_median
+from tests.examples import examples
 
-from .columns import examples, tables
+from .columns import tables
 
 
-@settings(max_examples=examples(150), deadline=None)
+@examples(150, 3)
 @given(tables())
 def test_with_equal_weights_it_is_the_ordinary_median(updates):
     found = weighted_median(updates, np.arange(len(updates)), np.full(len(updates), 1 / len(updates)))
@@ -16,7 +17,7 @@ def test_with_equal_weights_it_is_the_ordinary_median(updates):
     np.testing.assert_array_equal(found, expected)
 
 
-@settings(max_examples=examples(150), deadline=None)
+@examples(150, 3)
 @given(tables(largest=8), st.lists(st.integers(0, 4), min_size=8, max_size=8).filter(any))
 def test_a_client_of_weight_three_counts_as_three_clients(updates, repeats):
     repeats = np.array(repeats[: len(updates)])
@@ -32,7 +33,7 @@ def test_a_client_of_weight_three_counts_as_three_clients(updates, repeats):
     assert (found <= upper + slack).all()
 
 
-@settings(max_examples=examples(150), deadline=None)
+@examples(150, 3)
 @given(tables(), st.integers(0, 2**32 - 1))
 def test_a_trimmed_mean_is_the_weighted_mean_of_the_middle(updates, seed):
     rng = np.random.default_rng(seed)

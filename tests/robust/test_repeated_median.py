@@ -1,15 +1,16 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import siegelslopes
 
 from eitr.compiled import JIT
 from eitr.robust.lanes import LANES, aligned_rows
 from eitr.robust.repeated_median import SEARCH_FROM, repeated_median_slope, slope_workspace
+from tests.examples import examples
 
 from . import oracle
-from .columns import KINDS, examples, make_columns
+from .columns import KINDS, make_columns
 
 
 def slopes(columns):
@@ -26,7 +27,7 @@ def assert_as_the_oracle(columns):
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
-@settings(max_examples=examples(150), deadline=None)
+@examples(150, 3)
 @given(clients=st.integers(2, 60), kind=st.sampled_from(KINDS), seed=st.integers(0, 2**32 - 1))
 def test_slopes_are_the_oracles_for_any_kind_of_column(clients, kind, seed):
     assert_as_the_oracle(make_columns(kind, clients, LANES, np.random.default_rng(seed)))

@@ -1,11 +1,12 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eitr.robust.rescale import rescale_by_deviation
+from tests.examples import examples
 
 from . import oracle
-from .columns import KINDS, examples, make_columns
+from .columns import KINDS, make_columns
 
 
 def rescaled(raw, varpi):
@@ -18,7 +19,7 @@ def rescaled(raw, varpi):
     return result
 
 
-@settings(max_examples=examples(300), deadline=None)
+@examples(300, 6)
 @given(
     clients=st.integers(1, 40),
     kind=st.sampled_from([kind for kind in KINDS if kind != "wild"]),
@@ -33,7 +34,7 @@ def test_the_papers_rescaling_is_the_oracles(clients, kind, seed, varpi):
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@examples(200, 4)
 @given(clients=st.integers(1, 200), seed=st.integers(0, 2**32 - 1), varpi=st.sampled_from([0.1, 2.0]))
 def test_it_ends_within_the_range_whatever_was_sent(clients, seed, varpi):
     raw = np.clip(make_columns("wild", clients, 1, np.random.default_rng(seed))[:, 0], -1e6, 1e6)

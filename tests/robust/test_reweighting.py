@@ -1,10 +1,11 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 
 from eitr.robust.reweighting import reweight
+from tests.examples import examples
 
 from . import oracle
-from .columns import examples, tables
+from .columns import tables
 
 
 def judged(column, delta=0.1, lambda_=2.0):
@@ -27,7 +28,7 @@ def judged(column, delta=0.1, lambda_=2.0):
     return score, restricted, np.abs(confidence - delta).min() > 1e-5
 
 
-@settings(max_examples=examples(150), deadline=None)
+@examples(150, 3)
 @given(tables().filter(lambda updates: len(updates) >= 4 and np.abs(updates).max() < 1e4))
 def test_scores_and_restricted_values_are_those_of_the_book(updates):
     found = reweight(updates, np.arange(len(updates)), delta=0.1, lambda_=2.0)

@@ -1,6 +1,7 @@
 """Real databases: SQLite in a file, and a PostgreSQL that the tests start themselves."""
 
 import itertools
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 import sqlalchemy
 
+from eitr.server.composition.wiring import prepared_database
+from eitr.server.settings import ServerSettings
 from tests.server.federation import Clock, Federation
 from tests.server.waiting import until
 
@@ -62,17 +65,43 @@ def empty_postgres(postgres: str) -> Callable[[], str]:
     return lambda: new_postgres_database(postgres)
 
 
+@pytest.fixture(scope="session")
+def started_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a database as the first start of a server leaves it: tests copy it, which takes no time."""
+    folder = tmp_path_factory.mktemp("started")
+    prepared_database(ServerSettings(folder=folder))[0].close()
+    return folder / "eitr.db"
+
+
+@pytest.fixture(scope="session")
+def started_postgres(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The name of a database as the first start of a server leaves it."""
+    address = new_postgres_database(postgres)
+    settings = ServerSettings(folder=tmp_path_factory.mktemp("started"), database=address)
+    prepared_database(settings)[0].close()
+    return str(sqlalchemy.make_url(address).database)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty database, of each kind in turn."""
+def empty_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a database with nothing in it, of each kind in turn."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'eitr.db'}"
     return new_postgres_database(request.getfixturevalue("postgres"))
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a database that a server was started on, once, of each kind in turn."""
+    if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("started_sqlite"), tmp_path / "eitr.db")
+        return f"sqlite:///{tmp_path / 'eitr.db'}"
+    return new_postgres_database(request.getfixturevalue("postgres"), request.getfixturevalue("started_postgres"))
+
+
 @pytest.fixture
 def federation(address: str, tmp_path: Path) -> Iterator[Federation]:
-    """A federation on an empty database, of each kind in turn."""
+    """A federation in which nothing has happened yet, on each kind of database in turn."""
     found = Federation(tmp_path, address)
     yield found
     found.close()

@@ -15,23 +15,23 @@ from eitr.server.db.tables import Base
 FIRST, NEWEST = "0001", "0002"
 
 
-def test_the_migrations_lead_to_the_tables(address: str) -> None:
-    database = Database(address)
+def test_the_migrations_lead_to_the_tables(empty_address: str) -> None:
+    database = Database(empty_address)
     schema.upgrade(database)
     with database.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
     assert schema.revision(database) == NEWEST
 
 
-def test_upgrading_twice_changes_nothing(address: str) -> None:
-    database = Database(address)
+def test_upgrading_twice_changes_nothing(empty_address: str) -> None:
+    database = Database(empty_address)
     schema.upgrade(database)
     schema.upgrade(database)
     assert schema.revision(database) == NEWEST
 
 
-def test_an_old_database_keeps_its_data(address: str) -> None:
-    database = Database(address)
+def test_an_old_database_keeps_its_data(empty_address: str) -> None:
+    database = Database(empty_address)
     schema.upgrade(database, FIRST)
     with database.engine.begin() as connection:
         connection.execute(text("INSERT INTO vocabularies VALUES ('v', :content)"), {"content": b"{}"})
@@ -58,8 +58,8 @@ def test_an_old_database_keeps_its_data(address: str) -> None:
     assert indexes == {"ix_observations_participant_round"}
 
 
-def test_a_database_of_a_newer_program_is_left_alone(address: str) -> None:
-    database = Database(address)
+def test_a_database_of_a_newer_program_is_left_alone(empty_address: str) -> None:
+    database = Database(empty_address)
     schema.upgrade(database)
     with database.engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
@@ -73,7 +73,7 @@ def test_a_database_that_cannot_be_reached_is_an_error_in_words(tmp_path: Path) 
         database.check()
 
 
-def test_every_table_has_its_place(address: str) -> None:
-    database = Database(address)
+def test_every_table_has_its_place(empty_address: str) -> None:
+    database = Database(empty_address)
     schema.upgrade(database)
     assert set(inspect(database.engine).get_table_names()) == {*Base.metadata.tables, "alembic_version"}

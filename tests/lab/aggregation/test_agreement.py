@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eitr.aggregation import make_rule
@@ -13,6 +13,7 @@ from eitr.aggregation.registry import rule_class
 from eitr.errors import InputError
 from eitr.lab.aggregation import batched
 from tests.aggregation.cases import ALL_RULES, KINDS
+from tests.examples import examples
 from tests.lab.aggregation.comparison import assert_agreement, in_batch, make_rounds, named_case, one_round
 
 SETTINGS = {
@@ -50,7 +51,7 @@ def test_every_kind_of_round_gives_the_cpus_result(name):
 @pytest.mark.parametrize("name", ALL_RULES)
 @given(st.integers(1, 14), st.integers(1, 20), st.integers(1, 6), st.integers(0, 2**32))
 @example(13, 11, 5, 381857264)  # clients so much alike that rounding once chose whom `fused` takes for the majority
-@settings(max_examples=25, deadline=None)
+@examples(40, 12)
 def test_histories_of_runs_with_different_settings_agree_round_by_round(name, clients, parameters, rounds, seed):
     given_rounds = make_rounds(3, clients, parameters, rounds=rounds, seed=seed)
     assert_agreement(mixed(name, 3), given_rounds, kernels="torch")

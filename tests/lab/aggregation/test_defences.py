@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eitr.aggregation import RULES, Round, make_rule
@@ -19,6 +19,7 @@ from eitr.errors import InputError
 from eitr.lab.aggregation import batched
 from eitr.lab.aggregation.gram import BatchedLinear
 from tests.aggregation.cases import ATTACKER_COUNT, KINDS, names
+from tests.examples import examples
 from tests.lab.aggregation.comparison import assert_agreement, in_batch, make_rounds, named_case, one_round
 
 
@@ -40,7 +41,7 @@ def test_every_kind_of_round_with_any_number_of_attackers_gives_the_cpus_result(
 
 @pytest.mark.parametrize("name", ATTACKER_COUNT)
 @given(st.integers(1, 14), st.integers(12, 40), st.integers(0, 2**32))
-@settings(max_examples=30, deadline=None)
+@examples(40, 15)
 def test_any_round_with_any_number_of_attackers_gives_the_cpus_result(name, clients, parameters, seed):
     kinds = ("ordinary", "shifted", "colluding", "constant", "one_stands_out", "far_away")
     given_rounds = make_rounds(4, clients, parameters, seed=seed, kinds=kinds)

@@ -369,6 +369,7 @@ def finished(tmp_path_factory):
         return lab
 
 
+@pytest.mark.long
 def test_the_quick_profile_runs_from_data_to_report(finished):
     for id in ("robustness", "new-topic", "ablation"):
         assert len(finished.results(id)) == len(experiment(id).runs(finished.profile))
@@ -376,6 +377,7 @@ def test_the_quick_profile_runs_from_data_to_report(finished):
         assert (finished.folder / "figures" / f"{id}.svg").is_file()
 
 
+@pytest.mark.long
 def test_a_floor_is_what_clean_fedavg_recorded(finished):
     (clean,) = (one for one in finished.results("robustness").where(attack=None, rule="fedavg"))
     cells = Cells(finished.results("robustness"))

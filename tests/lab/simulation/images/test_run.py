@@ -13,7 +13,10 @@ from eitr.lab.simulation.images.federation import federation
 from eitr.lab.simulation.images.run import compute
 from tests.lab.simulation.images.conftest import tiny
 
-RULES = ("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual", "fltrust")
+RULES = (
+    *("reputation", "foolsgold", "fltrust"),  # which judge clients, remember them, and train on trusted pictures
+    *(pytest.param(name, marks=pytest.mark.long) for name in ("fedavg", "median", "trimmed-mean", "residual")),
+)
 
 
 def assert_same(first, second):
@@ -58,7 +61,7 @@ def test_the_same_run_gives_the_same_numbers(context):
     assert not np.array_equal(first["weights"], compute(replace(run, seed=1), context)["weights"])
 
 
-@pytest.mark.parametrize("rule", ["reputation", "foolsgold"])
+@pytest.mark.parametrize("rule", ["reputation", pytest.param("foolsgold", marks=pytest.mark.long)])
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(rule, context, tmp_path):
     run = tiny(rule, Flip(), 1, rounds=3)
     whole = compute(run, context)
