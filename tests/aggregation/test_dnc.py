@@ -48,6 +48,7 @@ def test_clients_that_agree_all_stay_but_so_many():
 @pytest.mark.parametrize("seed", range(5))
 def test_where_no_direction_is_the_first_rounding_does_not_choose_whom_to_leave_out(seed):
     # Three who differ equally in every direction: all scores are equal, so the one who stays out is the last by name.
-    updates = np.float32([[-0.1, 0.0, 0.1], [0.0, 0.1, -0.1], [0.1, -0.1, 0.0]]) + np.float32(seed / 3 - 1.43)
+    values = [[-0.1, 0.0, 0.1], [0.0, 0.1, -0.1], [0.1, -0.1, 0.0]]
+    updates = np.array(values, np.float32) + np.float32(seed / 3 - 1.43)
     _, result = aggregate("dnc", updates, attackers=1)
     assert result.weights.tolist() == [0.5, 0.5, 0.0]

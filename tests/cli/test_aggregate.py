@@ -20,7 +20,8 @@ from eitr import cli
 from eitr.aggregation.rule_state import load_state
 from eitr.cli.aggregate_files import Job, run
 from eitr.errors import InputError
-from tests.aggregation.cases import ALL_RULES, aggregate, examples
+from tests.aggregation.cases import ALL_RULES, aggregate
+from tests.examples import examples
 
 CONSOLE_SCRIPT = Path(sys.executable).with_name("eitr")
 PARAMETERS = 12

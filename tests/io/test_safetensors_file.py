@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as arrays
 
 from eitr.errors import InputError
 from eitr.io.safetensors_file import pack, read_limited, unpack
-from tests.aggregation.cases import examples
+from tests.examples import examples
 
 DTYPES: list[np.dtype[Any]] = [np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)]
 values = st.recursive(

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy
 
 from eitr.server.composition.wiring import prepared_database
-from eitr.server.settings import ServerSettings
+from eitr.server.settings import read_settings
 from tests.server.federation import Clock, Federation
 from tests.server.waiting import until
 
@@ -69,7 +69,7 @@ def empty_postgres(postgres: str) -> Callable[[], str]:
 def started_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a database as the first start of a server leaves it: tests copy it, which takes no time."""
     folder = tmp_path_factory.mktemp("started")
-    prepared_database(ServerSettings(folder=folder))[0].close()
+    prepared_database(read_settings(folder=folder))[0].close()
     return folder / "eitr.db"
 
 
@@ -77,7 +77,7 @@ def started_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def started_postgres(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The name of a database as the first start of a server leaves it."""
     address = new_postgres_database(postgres)
-    settings = ServerSettings(folder=tmp_path_factory.mktemp("started"), database=address)
+    settings = read_settings(folder=tmp_path_factory.mktemp("started"), database=address)
     prepared_database(settings)[0].close()
     return str(sqlalchemy.make_url(address).database)
 
