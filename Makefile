@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 FLOWER := build/flower
 PYTEST := -m pytest -q --numprocesses auto --dist worksteal
+# Tests start hundreds of Python processes; without bytecode files each of them would compile all sources again.
+export PYTHONDONTWRITEBYTECODE :=
 FRESH_KERNELS := $(CURDIR)/build/numba-cache-coverage
 
 .PHONY: help run demo classify test test-long setup setup-dev lock extension dist checks lint types layers typescript kernels \
