@@ -1,5 +1,7 @@
 """Rounds go from status to status, each step once."""
 
+import multiprocessing
+import signal
 import threading
 
 import numpy as np
@@ -16,11 +18,12 @@ from eitr.server.db.tables import (
     UpdateBytesRow,
     UpdateRow,
 )
+from eitr.server.domain import worker as worker_module
 from eitr.server.domain.errors import DomainError
 from eitr.server.domain.ingest import note_refusal
 from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation
 from tests.server.federation import Clock, Federation
-from tests.server.waiting import LONGEST_SECONDS
+from tests.server.waiting import LONGEST_SECONDS, until
 
 
 def status(federation: Federation, number: int) -> RoundStatus:
@@ -289,6 +292,22 @@ def test_rounds_follow_each_other_after_a_pause(address: str, tmp_path, clock: C
     assert second is not None
     assert second.id > first.id
     federation.close()
+
+
+def compiles_for_ever(_rule: object) -> None:
+    signal.pause()
+
+
+def test_a_worker_that_still_compiles_stops_when_told(federation: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "compile_kernels", compiles_for_ever)
+    worker = federation.worker()
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    until(lambda: bool(multiprocessing.active_children()), "the process that compiles")
+    worker.stop()
+    thread.join(LONGEST_SECONDS)
+    assert not thread.is_alive()
+    assert multiprocessing.active_children() == []
 
 
 def test_every_step_of_a_round_is_in_the_audit_log(federation: Federation) -> None:

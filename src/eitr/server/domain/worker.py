@@ -1,13 +1,15 @@
 """The worker: it opens, closes and aggregates rounds, and deletes old data."""
 
 import logging
+import multiprocessing
 import secrets
+import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from eitr.aggregation import warm_up
+from eitr.aggregation import Rule, warm_up
 from eitr.datasets.validation import ValidationSet
 from eitr.errors import InputError
 from eitr.server.db.connection import Database
@@ -124,8 +126,27 @@ class Worker:
             self._retention.run()
 
     def _warm_up(self) -> None:
-        """Compile the rule's kernels, or load them, before the first round needs them."""
+        """Compile the rule's kernels, or load them, before the first round needs them.
+
+        Another process compiles them into the cache: it takes half a minute once, for which requests to this process,
+        and a signal to stop it, would have to wait.
+        """
+        process = multiprocessing.get_context("spawn").Process(target=compile_kernels, args=(self._rule,), daemon=True)
+        process.start()
+        while process.is_alive() and not self._stop.wait(0.1):
+            pass
+        if process.is_alive():
+            process.terminate()
+            process.join()
+            return
         try:
             warm_up(self._rule)
         except Exception:  # the first round reports what is wrong
             log.debug("the rule could not be tried beforehand", exc_info=True)
+
+
+def compile_kernels(rule: Rule) -> None:
+    """Compile the kernels of a rule, in a process of its own; whoever started the process ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes of a program
+    with suppress(Exception):
+        warm_up(rule)
