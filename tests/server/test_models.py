@@ -55,6 +55,18 @@ def test_old_weights_are_deleted_and_the_rest_stays(address: str, tmp_path) -> N
     federation.close()
 
 
+def test_the_weights_that_a_round_under_way_began_with_are_kept(address: str, tmp_path) -> None:
+    federation = Federation(tmp_path, address, keep_models=1)
+    roll_back(federation.database, 1, "ann")
+    assert federation.rounds.open() is not None
+    for _ in range(3):
+        roll_back(federation.database, 1, "ann")
+    Retention(federation.database, federation.settings).run()
+    kept = [federation.models.weights(version) is not None for version in range(1, 6)]
+    assert kept == [True, True, False, False, True]
+    federation.close()
+
+
 def test_a_round_under_way_cannot_undo_a_roll_back(federation: Federation) -> None:
     people = federation.enrol(4)
     number = federation.full_round(people)
