@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from eitr.model.classifier import Classifier
 from eitr.server.db.tables import AuditRow, ModelRow, RoundStatus
-from eitr.server.domain.models import publish_shipped, roll_back
+from eitr.server.domain.models import publish, publish_shipped, roll_back
 from eitr.server.domain.retention import Retention
 from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation
 from tests.server.federation import Federation
@@ -59,8 +59,9 @@ def test_the_weights_that_a_round_under_way_began_with_are_kept(address: str, tm
     federation = Federation(tmp_path, address, keep_models=1)
     roll_back(federation.database, 1, "ann")
     assert federation.rounds.open() is not None
-    for _ in range(3):
-        roll_back(federation.database, 1, "ann")
+    with federation.database.writing() as session:  # newer versions, by whatever way, while the round is open
+        for _ in range(3):
+            publish(session, origin="round", vector=federation.base, like=session.get_one(ModelRow, 1))
     Retention(federation.database, federation.settings).run()
     kept = [federation.models.weights(version) is not None for version in range(1, 6)]
     assert kept == [True, True, False, False, True]
