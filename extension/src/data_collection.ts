@@ -20,7 +20,7 @@ export async function mayCollect(): Promise<boolean> {
   return !hasList() || browser.permissions.contains(WISH);
 }
 
-/** Give it back. */
+/** Give the browser's permission back. */
 export async function stopCollecting(): Promise<void> {
   if (hasList()) await browser.permissions.remove(WISH);
 }

@@ -42,7 +42,7 @@ export interface Verdict {
   version: number;
 }
 
-/** A company that the page lets look on. */
+/** A company whose hosts the page contacts. */
 export interface ThirdParty {
   company: string;
   category: string;

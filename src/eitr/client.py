@@ -80,7 +80,7 @@ class Participant:
         self._http.close()
 
     def enrol(self, invitation: str | None = None) -> None:
-        """Become a participant; keep `id` and `secret`, they are told once."""
+        """Become a participant. Save `id` and `secret`: the server shows them only once."""
         wish = {} if invitation is None else {"invitation": invitation}
         told = self._json(self._ask("POST", "/api/v1/participants", json=wish))
         self.id, self.secret = _text(told, "id"), _text(told, "secret")
@@ -261,5 +261,5 @@ def _like(words: Vocabulary, size: int) -> Network:
     """Return the usual network for a vocabulary: older versions have no manifest."""
     network = Network((len(words), *Network().layers[1:]))
     if size != 4 * network.size:
-        raise InputError("an old version of the model has an unusual network")
+        raise InputError("this version of the model has a network that this program does not know")
     return network

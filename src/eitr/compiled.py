@@ -44,7 +44,7 @@ def compiled(function: Callable[Arguments, Output]) -> Callable[Arguments, Outpu
 
 
 def _if_possible(save: Callable[..., None]) -> Callable[..., None]:
-    """Make saving to the cache a favour, not a duty: on a full disk the compiled function still works."""
+    """Ignore errors while saving to the cache: on a full disk the compiled function still works."""
 
     def attempt(*arguments: Any) -> None:
         with suppress(OSError):

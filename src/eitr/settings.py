@@ -24,7 +24,7 @@ class Bounds:
     def describe(self) -> str:
         """Say in words what is allowed."""
         if self.choices:
-            return " or ".join(self.choices)
+            return " or ".join(choice or "empty" for choice in self.choices)
         parts = [
             f"{word} {bound:g}"
             for word, bound in (

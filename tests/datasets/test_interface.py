@@ -209,7 +209,7 @@ def test_a_part_that_is_there_twice_is_refused(tmp_path):
     save_examples(small(), path)
     with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "a") as archive:
         archive.writestr("labels.npy", b"")
-    with pytest.raises(InputError, match="twice"):
+    with pytest.raises(InputError, match="same name"):
         read_examples(path)
 
 

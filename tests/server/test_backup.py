@@ -69,7 +69,7 @@ def test_a_backup_is_readable_by_its_owner_alone(lived: Federation, tmp_path: Pa
 
 def test_a_backup_replaces_nothing(federation: Federation, tmp_path: Path) -> None:
     (tmp_path / "backup.db").write_text("precious")
-    with pytest.raises(InputError, match="replaces nothing"):
+    with pytest.raises(InputError, match="exists already"):
         back_up(federation.database, tmp_path, tmp_path / "backup.db")
     assert (tmp_path / "backup.db").read_text() == "precious"
     with pytest.raises(InputError, match="no folder"):

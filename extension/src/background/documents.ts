@@ -207,8 +207,8 @@ function noteFrame(documentId: string, top: SeenDocument): void {
 }
 
 /**
- * Write; where there is no room, what no tab shows makes some, and if that is not enough, rather nothing is kept than
- * what was true before.
+ * Write to `storage.session`. If it is full, drop documents that no tab shows; if that is not enough, remove the old
+ * values, because stale ones would be wrong.
  */
 async function keep(values: Record<string, unknown>): Promise<void> {
   try {

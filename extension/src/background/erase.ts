@@ -38,7 +38,7 @@ export async function eraseEverything(alsoAtServer: boolean): Promise<void> {
   await Promise.all(tabs.map(showBadge));
 }
 
-/** Also at servers of earlier days. */
+/** Delete the participant at every server we ever enrolled with. */
 async function eraseAtServers(): Promise<void> {
   const asked = await Promise.allSettled((await participants()).map(eraseAt));
   // 401: it does not know us, so there is nothing to delete.

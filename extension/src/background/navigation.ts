@@ -56,7 +56,7 @@ async function onCommitted(details: Committed): Promise<void> {
   await endVisits();
 }
 
-/** An error of the browser's is no page, and only told of here; so is a download, but then the page is still there. */
+/** Forget the document if the tab shows an error page. Downloads also end here, but then the page is still shown. */
 async function onErrorOccurred({ tabId, frameId }: { tabId: number; frameId: number }): Promise<void> {
   if (frameId !== 0 || !(await settings()).classifying) return;
   await documentsLoaded();

@@ -17,7 +17,7 @@ export function settings(): Promise<Settings> {
   return held;
 }
 
-/** What to change, or how it follows from what is chosen. */
+/** New values, or a function that computes them from the present settings. */
 export type Change = Partial<Settings> | ((before: Readonly<Settings>) => Partial<Settings>);
 
 let queue: Promise<unknown> = Promise.resolve();

@@ -21,11 +21,11 @@ export interface TrackerData {
 
 export interface ThirdParties {
   trackers: ThirdParty[];
-  /** Third parties that are not known to follow people: stores of scripts and fonts, and those nobody knows. */
+  /** Third parties that are not known trackers: hosts of scripts and fonts, and unknown hosts. */
   others: string[];
 }
 
-/** Categories of third-party-web whose business is to know who reads what. */
+/** Categories of third-party-web that count as trackers. */
 const TRACKING = new Set(["ad", "analytics", "social", "video", "marketing", "customer-success", "tag-manager"]);
 /** The category of hosts that stand in a list the person imported. */
 const LISTED = "list";

@@ -23,7 +23,7 @@ listenToAlarms();
 onNoMoreCollecting(() => void changeAndApply({ contributing: false }));
 
 browser.runtime.onInstalled.addListener(() => void installed());
-// So that it starts with the browser, and badges, rules and alarms are as they should be.
+// A listener makes the browser start the worker, which restores badges, rules and alarms.
 browser.runtime.onStartup.addListener(() => undefined);
 
 /** Ask what we may do. If that was answered before, it was an update, and open pages have lost their reader. */

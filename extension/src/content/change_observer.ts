@@ -1,12 +1,12 @@
 /**
- * Notices that a page has changed, for next to nothing: at the first change the observer is taken away, and only put
+ * Notices that a page has changed, at little cost: at the first change the observer is removed, and only put
  * back after a pause, each pause longer than the last. A page that adds 100,000 nodes a second is looked at as often as
  * any other.
  */
 
 import { root } from "./dom";
 
-/** Pauses in milliseconds; after the last one the page is left in peace until its address changes. */
+/** Pauses in milliseconds; after the last one the page is not read again until its address changes. */
 const PAUSES = [1500, 4000, 10_000, 30_000];
 
 export class ChangeObserver {

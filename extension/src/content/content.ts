@@ -1,6 +1,6 @@
 /**
  * Runs in every web page that may be read, beside the page, in a world of its own. It reports what the page says and
- * learns nothing in return but whether links are to be marked, and whether to leave the page in peace. It leaves no
+ * learns nothing in return but whether links are to be marked, and whether to stop reading. It leaves no
  * trace in the page: no attributes, no events, no messages.
  */
 
@@ -90,7 +90,7 @@ class Reader {
     if (answer?.off === true) return this.rest();
     if (answer?.marks === true) this.marks.start();
     else this.marks.stop();
-    // The worker was stopped over it, or something failed there: it may have more luck later.
+    // The worker was stopped meanwhile, or failed: try again later.
     this.failures = answer ? 0 : this.failures + 1;
     if (this.failures > 0 && this.failures <= MOST_FAILURES) this.lookLater(this.failures * LATER_MS);
   }
@@ -115,7 +115,7 @@ class Reader {
 }
 
 function mayRun(): boolean {
-  // Twice in doubt: the manifest keeps us out of private windows, and so does this.
+  // The manifest already keeps us out of private windows; this check is a second protection.
   return window === window.top && browser.extension.inIncognitoContext === false;
 }
 
@@ -124,7 +124,7 @@ const HERE = Symbol.for("eitr");
 const world = globalThis as typeof globalThis & { [HERE]?: Reader };
 
 if (mayRun()) {
-  // Put in again, it was switched off for a while.
+  // The script was injected again, because reading was switched off and on.
   if (world[HERE] !== undefined) world[HERE].lookSoon();
   else {
     world[HERE] = new Reader();

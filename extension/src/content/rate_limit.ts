@@ -1,6 +1,6 @@
 /**
- * So many at once, and then one every few seconds: a page that calls `pushState` all the time costs no more than
- * others.
+ * Allows `most` calls at once, and then one every `everyMs`: a page that calls `pushState` all the time costs no more
+ * than others.
  */
 export class RateLimit {
   private left: number;

@@ -1,6 +1,7 @@
 /**
- * Whether a person is behind an event, and not the page: browsers trust also what follows from `focus()`, and from a
- * link that the page moves under a pointer at rest. A pointer has moved, or the Tab key was pressed, once for each.
+ * Tells whether an event comes from the user and not from the page. `isTrusted` is not enough: it is also true for
+ * what follows from `focus()`, or from a link that the page moves under a resting pointer. So each event needs a
+ * pointer that moved, or a press of the Tab key.
  */
 
 import { listen, unlisten } from "./dom";

@@ -1,7 +1,7 @@
 /**
- * The visible text of a page, for little time however large the page. What `innerText` shows, where the page is of a
- * usual size; of a larger one the beginning, read node by node without asking for styles, which could make the browser
- * lay out everything.
+ * The visible text of a page, read in bounded time. Pages of usual size are read with `innerText`. Of a larger page
+ * only the beginning is read, node by node and without asking for styles, which could make the browser lay out
+ * everything.
  */
 
 import { attribute, body, hasMoreElementsThan, innerText, surface, walker } from "./dom";
@@ -11,12 +11,12 @@ const MOST_ELEMENTS = 12_000;
 const MAX_BYTES = 4_000_000;
 /** What four million letters cover when they stand close, in square pixels. Larger pages are not read as a whole. */
 const MOST_SURFACE = 500_000_000;
-/** So much is read. */
+/** The most characters that are read. */
 const MOST_CHARACTERS = 300_000;
-/** Of a large page we read so long. */
+/** The longest time to read a large page. */
 const LONGEST_MS = 12;
 const NODES_BETWEEN_LOOKS = 64;
-/** Whoever hides a large text from all these measures does so once. */
+/** If `innerText` takes longer than this, the page counts as large from then on. */
 const TOO_LONG_MS = 25;
 
 /** What never shows, or is replaced when it does; as `eitr.pages.extract` has it. */
@@ -39,7 +39,7 @@ export function visibleText(): string {
   return text;
 }
 
-/** Measures that cost next to nothing: to walk through the page would take longer than to read it. */
+/** Whether the page is large, by measures that take no time: walking through it would take longer than reading it. */
 function isLarge(): boolean {
   if (hasMoreElementsThan(MOST_ELEMENTS) || bytes() > MAX_BYTES) return true;
   const { width, height } = surface();

@@ -84,7 +84,7 @@ function moment(object: JsonObject, name: string): string {
 
 /**
  * A path on the server that sent it, with nothing a URL parser could read otherwise: no "//", no "..", no "%", no "\",
- * no query. The weights of another host, or of another place on this one, are none of a manifest's business.
+ * no query. A manifest must not make the browser fetch from another host or another place on this one.
  */
 const PATH = /^\/api\/v1(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/;
 

@@ -6,7 +6,7 @@ import type { SparseVector } from "./vector";
 export interface Network {
   /** The width of the input, of each hidden layer, and of the output. */
   readonly layers: readonly number[];
-  /** Layer by layer: the kernel, one row an input, then the bias. */
+  /** Layer by layer: the kernel, one row per input, then the bias. */
   readonly parameters: Float32Array;
 }
 

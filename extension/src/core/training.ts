@@ -2,8 +2,8 @@
  * Local training: stochastic gradient descent with momentum and dropout on sparse pages
  * (docs/page-to-prediction.md, section 9).
  *
- * It is a generator that stops for breath every millisecond or few, so that whoever runs it can let the browser do
- * something else, or give up. A step goes page by page: forward, back, and the page's share of the gradient straight
+ * It is a generator that yields every few milliseconds, so that its caller can let the browser do something else, or
+ * cancel. A step goes page by page: forward, back, and the page's share of the gradient straight
  * into the velocity, so that no more than one page's activations are ever held. Of the first layer, where the work is,
  * only the rows of the batch's words are touched; the others glide on by their velocity and catch up when next needed.
  */
@@ -32,7 +32,7 @@ export interface Progress {
   readonly steps: number;
 }
 
-/** Multiplications between two breaths: about a millisecond where this was written, a few on a slow machine. */
+/** Multiplications between two yields: about a millisecond, a few on a slow machine. */
 const BREATH = 200_000;
 
 /** Train, and return new parameters; the network stays as it is. */
@@ -111,7 +111,7 @@ function newRun({ layers: widths, parameters }: Network, plan: TrainingPlan, see
   };
 }
 
-/** Let work go on that says what each piece cost, and yield whenever as much is done as fits between two breaths. */
+/** Run work that yields the cost of each piece, and yield whenever the sum of costs reaches the limit. */
 function* breaths(work: Iterable<number>): Generator<void, void, void> {
   let done = 0;
   for (const cost of work) {

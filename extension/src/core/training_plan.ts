@@ -7,7 +7,7 @@ import { asObject, isNumber, member, wholeNumber } from "./json";
 export interface TrainingPlan {
   /** Passes over the pages, each in a new order. */
   readonly epochs: number;
-  /** At most so many batches an epoch. */
+  /** At most this many batches per epoch. */
   readonly max_batches: number;
   readonly batch_size: number;
   readonly learning_rate: number;

@@ -44,7 +44,7 @@ class Opinion:
         return cls(nothing, nothing, np.ones(clients))
 
     def expectation(self, base_rate: float) -> Floats:
-        """E = b + a u: the share `base_rate` of the uncertainty counts as belief."""
+        """Return E = b + a u: the share a = `base_rate` of the uncertainty counts as belief."""
         return self.belief + base_rate * self.uncertainty
 
     def evidence(self, prior: float) -> tuple[Floats, Floats]:

@@ -47,7 +47,7 @@ class Backdoor(Attack):
     share: float = setting(20 / 64, "share of every batch that is poisoned", least=0.0, most=1.0)
 
     def made_rows(self, examples: "Examples") -> SparseRows:
-        """Every page with the trigger in it."""
+        """Return every page with the trigger in it."""
         columns, values = self.trigger(examples)
         return with_features(examples.rows, columns, values)
 
@@ -67,7 +67,7 @@ class Backdoor(Attack):
         return twins.of(rows)
 
     def probe(self, examples: "Examples") -> Probe:
-        """Triggered test pages of every class but the target."""
+        """Return the triggered test pages of every class but the target."""
         rows = np.flatnonzero(examples.test & (examples.labels != NAMES.index(self.target)))
         if len(rows) == 0:
             raise InputError(f"{examples.name} has only test pages of the target class {self.target!r}")

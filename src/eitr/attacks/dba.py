@@ -1,4 +1,4 @@
-"""The distributed backdoor: each attacker teaches a part of the trigger, the whole of it opens the door."""
+"""The distributed backdoor: each attacker trains on a part of the trigger, the whole trigger is tested."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -46,7 +46,7 @@ class Dba(Backdoor):
             raise InputError(f"dba: {self.words} trigger words cannot be divided into {self.parts} parts")
 
     def made_rows(self, examples: "Examples") -> SparseRows:
-        """Every page with the whole trigger in it, then with each part of it."""
+        """Return every page with the whole trigger in it, then with each part of it."""
         columns, values = self.trigger(examples)
         blocks = [with_features(examples.rows, columns, values)]
         for part in range(self.parts):

@@ -43,7 +43,7 @@ class LabelFlip(Attack):
         return batches._replace(labels=batches.labels.masked_fill(flipped, NAMES.index(self.target)))
 
     def probe(self, examples: "Examples") -> Probe:
-        """Test pages of the source class."""
+        """Return the test pages of the source class."""
         rows = np.flatnonzero(examples.test & (examples.labels == NAMES.index(self.source)))
         if len(rows) == 0:
             raise InputError(f"{examples.name} has no test page of the class {self.source!r}: choose another source")

@@ -1,4 +1,4 @@
-"""Min-Max: as far off the mean as no farther from anybody than two honest clients are from each other."""
+"""Min-Max: as far from the mean as the largest distance between two honest updates allows."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -32,7 +32,7 @@ class MinMax(ModelPoisoning):
     """
 
     name: ClassVar[str] = "min-max"
-    summary: ClassVar[str] = "as far off the mean as the largest distance of honest updates hides"
+    summary: ClassVar[str] = "as far from the mean as the largest distance between honest updates allows"
 
     perturbation: str = setting("std", "in which direction off the mean", choices=("std", "unit", "sign"))
 

@@ -1,4 +1,4 @@
-"""Min-Sum: as far off the mean as no farther from all together than the outermost honest client is."""
+"""Min-Sum: as far from the mean as the largest sum of squared distances of an honest update allows."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -26,7 +26,7 @@ class MinSum(MinMax):
     """
 
     name: ClassVar[str] = "min-sum"
-    summary: ClassVar[str] = "as far off the mean as the distances of the outermost honest update hide"
+    summary: ClassVar[str] = "as far from the mean as the distances of the outermost honest update allow"
 
     def gamma(self, products: "torch.Tensor") -> "torch.Tensor":
         """Return the largest gamma, given the inner products of all d_i and, last, of p."""

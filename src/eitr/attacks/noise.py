@@ -1,4 +1,4 @@
-"""Noise: an honest update that is hardly to be heard."""
+"""Noise: an honest update with Gaussian noise on every parameter."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar

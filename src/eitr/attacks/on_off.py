@@ -1,4 +1,4 @@
-"""On and off: attackers that earn a good name before each strike."""
+"""On and off: attackers that are honest for some rounds before each attack."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whitewashing: attackers that leave their bad name behind and come back under a new one."""
+"""Whitewashing: attackers that leave and come back as new clients, without their bad reputation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -47,15 +47,15 @@ class WrappingAttack(Attack):
         return self.wrappable[self.of](extra_epochs=self.extra_epochs)
 
     def made_rows(self, examples: "Examples") -> "SparseRows | None":
-        """As the attack it wraps."""
+        """Return the rows that the wrapped attack makes."""
         return self.inner.made_rows(examples)
 
     def poison_batches(self, batches: Batches, twins: Twins) -> Batches:
-        """As the attack it wraps."""
+        """Return what the wrapped attack trains on."""
         return self.inner.poison_batches(batches, twins)
 
     def craft(self, scene: Scene) -> "torch.Tensor":
-        """As the attack it wraps."""
+        """Return what the wrapped attack sends."""
         return self.inner.craft(scene)
 
     @property
@@ -64,5 +64,5 @@ class WrappingAttack(Attack):
         return type(self).craft is not WrappingAttack.craft or self.inner.crafts
 
     def probe(self, examples: "Examples") -> Probe | None:
-        """As the attack it wraps."""
+        """Return the probe of the wrapped attack."""
         return self.inner.probe(examples)

@@ -17,22 +17,22 @@ def aggregate(
     counts: Annotated[Path | None, typer.Option(help="Claimed sample counts, one per line.")] = None,
     base: Annotated[Path | None, typer.Option("--global", help="Global parameters of the round, .npy.")] = None,
     root: Annotated[Path | None, typer.Option(help="Parameters trained on trusted data, .npy.")] = None,
-    state: Annotated[Path | None, typer.Option(help="What the rule remembers: read if there, then replaced.")] = None,
+    state: Annotated[Path | None, typer.Option(help="State of the rule: read if it exists, then replaced.")] = None,
     validation: Annotated[
         Path | None,
-        typer.Option(help="Pages of known class that `fused` may ask: JSON lines of title, text, label."),
+        typer.Option(help="Validation pages for `fused`: JSON lines of title, text, label."),
     ] = None,
     vocabulary: Annotated[
-        Path | None, typer.Option(help="The model's vocabulary, for --validation; else the shipped one.")
+        Path | None, typer.Option(help="The model's vocabulary, for --validation (default: the shipped one).")
     ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the rule, name=value.")] = None,
     index: Annotated[int, typer.Option("--round", help="The number of the round.", min=0)] = 0,
 ) -> None:
     """Combine the updates of a round into new parameters.
 
-    Bad input gives one line and exit status 2; then nothing is written and the state is as it was.
+    Bad input is reported in one line with exit status 2, and no file is changed.
 
-    Example: `eitr aggregate --global base.npy --updates U.npy --state memory.safetensors --out model.npy
+    Example: `eitr aggregate --global base.npy --updates U.npy --state state.safetensors --out model.npy
     --report report.json --set kappa=0.3`
     """
     from eitr.cli.aggregate_files import Job, run

@@ -23,7 +23,7 @@ def classify(
     jsonl: Annotated[
         Path | None, typer.Option(metavar="ROWS.jsonl[.gz]", help="Many pages, one JSON object per line; - for stdin.")
     ] = None,
-    words: Annotated[int, typer.Option(help="How many words to name as reasons.", min=0)] = 10,
+    words: Annotated[int, typer.Option(help="How many of the words that led to it to print.", min=0)] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Say what a page is about, how sure the model is, and which words led to it.

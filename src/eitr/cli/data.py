@@ -10,15 +10,17 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from eitr.cli.console import tell
+
 data = typer.Typer(
     name="data",
-    help="Data sets of labelled pages: what there is, where it comes from, how clients share it.",
+    help="Data sets of labelled pages: list them, prepare one for the lab, divide one among clients.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
 
 Folder = Annotated[Path | None, typer.Option(help="The folder with the data sets' files (default: EITR_DATA).")]
-Size = Annotated[int | None, typer.Option(help="At most so many pages, of every class its share.", min=1)]
+Size = Annotated[int | None, typer.Option(help="Use at most this many pages, keeping the share of each class.", min=1)]
 
 
 @data.command("list")
@@ -49,7 +51,7 @@ def prepare(
     data_dir: Folder = None,
     size: Size = None,
     words: Annotated[int, typer.Option(help="How many words the vectors have.", min=1, max=100_000)] = 1000,
-    seed: Annotated[int, typer.Option(help="Draws pages and, where the data have none, the split.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the choice of pages and of the split.", min=0)] = 0,
 ) -> None:
     """Turn a data set into vectors that the lab reads with numpy alone.
 
@@ -61,13 +63,13 @@ def prepare(
     examples = load(name, data_dir=data_dir, size=size, words=words, seed=seed)
     save_examples(examples, out)
     tests = int(np.count_nonzero(examples.test))
-    Console(stderr=True).print(f"{len(examples.rows) - tests} pages to train on, {tests} to test on, in {out}")
+    tell(f"{len(examples.rows) - tests} pages to train on, {tests} to test on, in {out}")
 
 
 @data.command()
 def partition(
     name: Annotated[str, typer.Argument(help="A data set, or a prepared .npz file.")],
-    out: Annotated[Path, typer.Option(help="Where the picture goes, an .svg file.")],
+    out: Annotated[Path, typer.Option(help="Where the figure goes, an .svg file.")],
     clients: Annotated[int, typer.Option(help="How many clients.", min=1)] = 10,
     alpha: Annotated[float, typer.Option(help="Concentration of the Dirichlet distribution; small is skewed.")] = 0.9,
     seed: Annotated[int, typer.Option(help="The seed of the partition.", min=0)] = 0,
@@ -86,4 +88,4 @@ def partition(
     parts = dirichlet_partition(labels, clients, alpha, seed)
     plot_partition(labels, parts, examples.classes, out)
     smallest, largest = min(map(len, parts)), max(map(len, parts))
-    Console(stderr=True).print(f"{clients} clients with {smallest} to {largest} pages; see {out}")
+    tell(f"{clients} clients with {smallest} to {largest} pages; see {out}")

@@ -66,16 +66,16 @@ def run(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     seeds: Annotated[int | None, typer.Option(help="How many seeds (default: the profile's).", min=1)] = None,
     out: Annotated[Path, typer.Option(help="The folder of the results.")] = Path("results"),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what the folder holds.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue with the results in the folder.")] = False,
     checkpoint_seconds: Annotated[
-        float, typer.Option(help="How many seconds of work a kill may cost.", min=0.0)
+        float, typer.Option(help="Seconds of work that may be lost if it is killed.", min=0.0)
     ] = 30.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON at the end.")] = False,
 ) -> None:
     """Run experiments, then make their report.
 
-    A run that several experiments share is computed once. Killed, it goes on with `--resume` and ends with the same
-    result. On a machine with only Python, numpy and torch: `python -m eitr.lab run`, and the report elsewhere.
+    A run that several experiments share is computed once. If the command was killed, `--resume` continues it. On a
+    machine with only Python, numpy and torch, use `python -m eitr.lab run` and make the report on another machine.
 
     Examples: `eitr lab run convergence weights --profile quick`,
     `eitr lab run attackers --data news-sections --data-dir ~/data --seeds 3 --out attackers`
@@ -100,7 +100,7 @@ def run(
 @lab.command()
 @needs_extra("lab")
 def report(
-    folder: Annotated[Path, typer.Argument(help="A folder that `eitr lab run` filled.")],
+    folder: Annotated[Path, typer.Argument(help="A folder of results, made by `eitr lab run`.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
 ) -> None:
     """Make one HTML file of a folder of results: figures, tables, commands, verdicts.

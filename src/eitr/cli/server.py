@@ -15,7 +15,7 @@ from eitr.cli.extras import needs_extra
 ENVIRONMENT_FILE = "EITR_SETTINGS"
 
 
-Database = Annotated[str | None, typer.Option(help="postgresql+psycopg://user@host/name; without: SQLite.")]
+Database = Annotated[str | None, typer.Option(help="postgresql+psycopg://user@host/name (default: SQLite).")]
 Folder = Annotated[Path | None, typer.Option(help="Where the server keeps its key and its SQLite database.")]
 
 
@@ -25,7 +25,7 @@ def serve(
     port: Annotated[int | None, typer.Option(help="The port to listen on; 0 for any.", min=0, max=65535)] = None,
     folder: Folder = None,
     database: Database = None,
-    no_worker: Annotated[bool, typer.Option("--no-worker", help="Only answer; `eitr worker` runs the rounds.")] = False,
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="Run no rounds; `eitr worker` does.")] = False,
 ) -> None:
     """Run the server: API, rounds and dashboard.
 
@@ -52,9 +52,9 @@ def worker(folder: Folder = None, database: Database = None) -> None:
 
 @needs_extra("server")
 def demo(
-    folder: Annotated[Path | None, typer.Option(help="Where to keep the database; without: nowhere.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Folder of the database (default: deleted at the end).")] = None,
     port: Annotated[int, typer.Option(help="The port of the dashboard; 0 for any.", min=0, max=65535)] = 0,
-    rounds: Annotated[int | None, typer.Option(help="Stop after so many new models.", min=1)] = None,
+    rounds: Annotated[int | None, typer.Option(help="Stop after this many new models.", min=1)] = None,
 ) -> None:
     """Watch a federation under attack: a server and ten participants on this machine, four of them bad.
 
@@ -73,7 +73,7 @@ def demo(
 
 @needs_extra("server")
 def settings(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False) -> None:
-    """List what can be set, what it is now, and what it means.
+    """List the server's settings, their values and their meaning.
 
     Example: `EITR_QUORUM=50 eitr settings`
     """
@@ -101,7 +101,7 @@ def settings(as_json: Annotated[bool, typer.Option("--json", help="Print JSON fo
 
 @needs_extra("server")
 def operator(folder: Folder = None, database: Database = None) -> None:
-    """Make a one-time code that sets an operator's password: for a second operator, or a forgotten one.
+    """Print a one-time link that sets an operator's password: for a second operator, or if one was forgotten.
 
     Example: `eitr operator`
     """
@@ -121,7 +121,7 @@ def invite(
     folder: Folder = None,
     database: Database = None,
 ) -> None:
-    """Make invitations and print their codes, one per line. Only hashes are kept: write them down.
+    """Make invitations and print their codes, one per line. Save them: the server keeps only hashes.
 
     Example: `eitr invite 30 --note "course of 2027" > codes.txt`
     """
@@ -140,11 +140,11 @@ def invite(
 
 @needs_extra("server")
 def backup(
-    target: Annotated[Path, typer.Argument(help="The file to write; it must not be there yet.")],
+    target: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
     folder: Folder = None,
     database: Database = None,
 ) -> None:
-    """Write everything the server remembers into one file, while it runs.
+    """Back up the database and the server's key into one file. The server may be running.
 
     Example: `eitr backup /backups/eitr-$(date +%F).db`
     """
@@ -161,7 +161,7 @@ def restore(
     folder: Folder = None,
     database: Database = None,
 ) -> None:
-    """Fill an empty database from a backup; of another kind, if you like. Nothing is ever overwritten.
+    """Restore a backup into an empty database, SQLite or PostgreSQL. Nothing is overwritten.
 
     Examples: `eitr restore eitr-2027-01-31.db --folder /srv/eitr`,
     `eitr restore eitr-2027-01-31.db --database postgresql+psycopg://eitr@db/eitr`

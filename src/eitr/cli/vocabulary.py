@@ -1,4 +1,4 @@
-"""`eitr vocabulary`: choose the words that weigh most."""
+"""`eitr vocabulary`: choose the words of a vocabulary."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,13 +13,11 @@ def vocabulary(
     out: Annotated[Path, typer.Option(help="Where the vocabulary goes, a JSON file.")],
     size: Annotated[int, typer.Option(help="How many words.", min=1, max=100_000)] = 1000,
     federated: Annotated[
-        bool, typer.Option("--federated", help="Each file is one client, which tells only the weights of its terms.")
+        bool, typer.Option("--federated", help="Each file is one client, which reports only the weights of its terms.")
     ] = False,
-    min_clients: Annotated[
-        int, typer.Option(help="Federated: terms of fewer clients never leave the ranking.", min=1)
-    ] = 3,
+    min_clients: Annotated[int, typer.Option(help="Federated: leave out terms that fewer clients report.", min=1)] = 3,
 ) -> None:
-    """Choose the words that weigh most (TF-IDF), in one place or as a federation of clients.
+    """Choose a vocabulary by TF-IDF weight, from all pages at once or as a federation of clients.
 
     Examples: `eitr vocabulary pages.jsonl.gz --out vocabulary.json`,
     `eitr vocabulary ann.jsonl bob.jsonl eve.jsonl --federated --out vocabulary.json`
@@ -32,4 +30,4 @@ def vocabulary(
         else:
             chosen = central_vocabulary(rows, size=size)
     chosen.save(out)
-    tell(f"{len(chosen)} words in {out}, the weightiest: {', '.join(chosen.words[:10])}")
+    tell(f"{len(chosen)} words in {out}; those with the largest weights: {', '.join(chosen.words[:10])}")

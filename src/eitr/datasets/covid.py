@@ -14,7 +14,7 @@ NEEDS = (
 
 
 def pages(folder: Path | None) -> Iterator[Labelled]:
-    """Yield one page a web page."""
+    """Yield one page per web page."""
     yield from labelled_rows(
         found(folder, ("covid_pages.jsonl.gz", "covid_pages.jsonl"), NEEDS), {"study": False, "truth": True}
     )

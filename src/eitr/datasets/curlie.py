@@ -72,7 +72,7 @@ def class_of(topic: str) -> int | None:
 
 
 def pages(folder: Path | None) -> Iterator[Labelled]:
-    """Yield one page an entry: its title and its description; there is no split, so we make one."""
+    """Yield one page per entry: its title and its description; there is no split, so we make one."""
     path = found(folder, ("content.rdf.u8", "content.rdf.u8.gz"), NEEDS)
     # Here, for reading other data needs no lxml.
     from lxml import etree

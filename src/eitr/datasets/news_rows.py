@@ -1,4 +1,4 @@
-"""One headline and its summary a page: short, and so hard to tell apart."""
+"""Pages of one headline and its summary: short, and therefore hard to classify."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ NEEDS = (
 
 
 def pages(folder: Path | None) -> Iterator[Labelled]:
-    """Yield one page a headline."""
+    """Yield one page per headline."""
     yield from labelled_rows(found(folder, ("news_rows.jsonl.gz", "news_rows.jsonl"), NEEDS))
 
 

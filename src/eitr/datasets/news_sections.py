@@ -14,7 +14,7 @@ NEEDS = (
 
 
 def pages(folder: Path | None) -> Iterator[Labelled]:
-    """Yield one page a section front."""
+    """Yield one page per section front."""
     yield from labelled_rows(found(folder, ("news_sections.jsonl.gz", "news_sections.jsonl"), NEEDS))
 
 

@@ -14,7 +14,7 @@ NEEDS = (
 
 
 def pages(folder: Path | None) -> Iterator[Labelled]:
-    """Yield one page a post."""
+    """Yield one page per post."""
     yield from labelled_rows(found(folder, ("newsgroups.jsonl.gz", "newsgroups.jsonl"), NEEDS))
 
 

@@ -16,7 +16,7 @@ from eitr.io.atomic import write_atomically
 COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 """Okabe and Ito's, which people tell apart whatever colours they see."""
 HATCHES: Final = ("", "///", "...", "\\\\\\", "xxx", "---", "ooo", "|||", "+++", "***")
-"""What tells the classes apart in black and white; more than the colours, so that pairs repeat late."""
+"""Hatch patterns, for readers who do not see the colours; more of them than colours, so that pairs repeat late."""
 
 
 def dirichlet_partition(labels: NDArray[np.int64], clients: int, alpha: float, seed: int) -> list[NDArray[np.int64]]:

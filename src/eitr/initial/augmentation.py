@@ -207,7 +207,7 @@ def _sections(rows: Sequence[Labelled]) -> list[list[tuple[str, ...]]]:
 def _common_words(
     rows: Sequence[Sequence[tuple[str, ...]]], topics: frozenset[str], least: int = 5
 ) -> tuple[list[str], NDArray[np.float64]]:
-    """Return words of no topic and their cumulative probabilities, every class being heard equally loud."""
+    """Return words of no topic and their cumulative probabilities, with all classes weighted equally."""
     frequencies = [document_frequencies(documents) for documents in rows]
     total = sum(frequencies[1:], frequencies[0])
     words = sorted(word for word, count in total.items() if count >= least and word not in topics)

@@ -30,8 +30,8 @@ SMOOTHING = 3.0 / 1400.0
 LEAST_SEEN = 2
 """A word of the rows that fewer of them have is not looked at as a form of another."""
 LEAST_PURITY = 0.4
-"""A word of the lexicon joins a group if at least so much of its use, every class being heard equally loud, is in
-the lexicon's class."""
+"""A word of the lexicon joins a group if at least this share of its use, with all classes weighted equally, is in the
+lexicon's class."""
 RAREST = 10
 """No word's inverse document frequency is larger than that of a word in so many training rows."""
 

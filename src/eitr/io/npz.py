@@ -23,9 +23,9 @@ LIMIT: Final = 4 << 30
 """The arrays of one file are at most this many bytes together."""
 
 _ALWAYS: Final = (1980, 1, 1, 0, 0, 0)
-"""The time every member of a file bears; the real one would make each file another."""
+"""The time stamp of every member: with the real time, equal arrays would give different bytes."""
 _KINDS: Final = "bifuU"
-"""Truth values, whole numbers, fractions and strings; above all no objects."""
+"""Booleans, integers, floats and strings; no objects, which would have to be unpickled."""
 
 _DAMAGE: Final = (
     *(zipfile.BadZipFile, zlib.error, EOFError, MemoryError, NotImplementedError, RuntimeError),
@@ -71,7 +71,7 @@ def read_npz(path: Path, names: Collection[str] | None = None) -> dict[str, NDAr
 def _arrays(archive: zipfile.ZipFile, names: Collection[str] | None, size: int) -> dict[str, NDArray[Any]]:
     members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
     if len(members) != len(archive.infolist()):
-        raise InputError("an array is there twice")
+        raise InputError("two arrays have the same name")
     if names is not None and members.keys() != set(names):
         raise InputError(f"must hold exactly the arrays {', '.join(names)}")
     total = sum(member.file_size for member in members.values())

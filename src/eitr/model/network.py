@@ -1,7 +1,7 @@
 """The network as one flat vector: which number of the vector is which weight.
 
 A vector is what clients send and the server aggregates, so its layout is part of the protocol: layer by
-layer, the kernel row by row (one row an input, one column an output), then the bias. TF.js and Keras order
+layer, the kernel row by row (one row per input, one column per output), then the bias. TF.js and Keras order
 theirs alike.
 """
 

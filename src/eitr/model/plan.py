@@ -19,7 +19,7 @@ class TrainingPlan:
     epochs: int = 10
     """Passes over the client's rows, each in a new order."""
     max_batches: int = 30
-    """At most so many batches an epoch: a client with many rows does not train longer than others."""
+    """At most this many batches per epoch: a client with many rows does not train longer than others."""
     batch_size: int = 64
     learning_rate: float = 0.01
     momentum: float = 0.8

@@ -12,7 +12,7 @@ from eitr.pages.sparse import SparseRows
 
 @dataclass(frozen=True, slots=True)
 class ValidationPages:
-    """A judge of models: the mean loss per class on trusted pages.
+    """Scores models by their mean loss per class on trusted pages.
 
     >>> row = (np.array([0], np.int32), np.array([1.0], np.float32))
     >>> pages = ValidationPages(Network((1, 2)), SparseRows.of([row, row], width=1), np.array([0, 0]))
@@ -37,7 +37,7 @@ class ValidationPages:
         return found
 
     def logits(self, vector: Vector, asked: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return what a model answers for some of the rows."""
+        """Return the logits of a model for some of the rows."""
         return answers(self.network, vector, self.rows, asked)
 
 

@@ -1,4 +1,4 @@
-"""From text to words, so exactly that a twin in another language gives the same list.
+"""Split text into tokens, exactly as the implementation in TypeScript does.
 
 `docs/page-to-prediction.md` specifies every step; `tests/golden/tokens.json` holds cases for all implementations.
 """

@@ -52,7 +52,7 @@ def detect(updates: Updates, order: Order, *, varpi: float, delta: float, lambda
     """Judge every parameter of every client.
 
     `order` lists the rows by client id: it settles ties, so that the result does not depend on who came first.
-    Memory: a byte a value and eight a parameter; under `rescale="paper"` also a copy of the updates.
+    Memory: one byte per value and eight per parameter; under `rescale="paper"` also a copy of the updates.
     """
     clients, parameters = updates.shape
     by_deviation = rescale == "paper"

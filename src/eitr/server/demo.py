@@ -86,7 +86,7 @@ def roles(seed: int = 0) -> list[Role]:
 
 
 def run(folder: Path, *, port: int, rounds: int | None, tell: Callable[[str], None]) -> None:
-    """Run the demonstration until so many rounds have ended, or a signal comes; then stop everything."""
+    """Run the demonstration until `rounds` new models were published, or a signal comes; then stop everything."""
     over = threading.Event()
 
     def stop(_sign: int, _frame: FrameType | None) -> None:

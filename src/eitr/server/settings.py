@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from eitr.aggregation.interface import Rule
 from eitr.aggregation.registry import make_rule, rule_class
@@ -33,16 +33,18 @@ class ServerSettings(BaseSettings):
         "", description="How others reach the server, such as https://eitr.example.org; empty: host and port."
     )
     proxies: str = Field(
-        "127.0.0.1", description="Addresses of reverse proxies whose X-Forwarded-For and -Proto are believed."
+        "127.0.0.1", description="Addresses of reverse proxies whose X-Forwarded-For and -Proto are used."
     )
     downloads: Path | None = Field(
         None,
         description="The folder with eitr-chrome.zip and eitr-firefox.zip, which /extension offers; "
         "none: those of the package.",
     )
-    worker: bool = Field(True, description="Whether `eitr serve` runs rounds, too; without, run `eitr worker`.")
+    worker: bool = Field(True, description="Whether `eitr serve` also runs rounds; if not, run `eitr worker`.")
 
-    enrolment: Literal["open", "invitation"] = Field("open", description="Who may take part: anybody, or the invited.")
+    enrolment: Literal["open", "invitation"] = Field(
+        "open", description="Who may take part: open (anybody) or invitation (people with a code)."
+    )
     enrolments_per_hour: int = Field(20, ge=1, description="New participants from one network address in an hour.")
 
     rule: str = Field("fused", description="The aggregation rule; `eitr rules` lists them.")
@@ -60,26 +62,30 @@ class ServerSettings(BaseSettings):
     quorum: int = Field(20, ge=1, description="Updates after which a round closes, `grace_seconds` later.")
     grace_seconds: float = Field(0.0, ge=0, description="How long a round stays open after the quorum was reached.")
     maximum: int = Field(1000, ge=1, description="Updates at which a round closes at once.")
-    minimum: int = Field(5, ge=1, description="Updates without which a round is abandoned at its deadline.")
+    minimum: int = Field(5, ge=1, description="With fewer updates, a round is abandoned at its deadline.")
 
     epochs: int = Field(10, ge=1, description="Training: passes over a participant's pages.")
     max_batches: int = Field(30, ge=1, description="Training: batches in an epoch, at most.")
     batch_size: int = Field(64, ge=1, description="Training: pages in a batch.")
-    learning_rate: float = Field(0.01, ge=0, description="Training: length of a step.")
-    momentum: float = Field(0.8, ge=0, lt=1, description="Training: what is left of the last step's velocity.")
-    dropout: float = Field(0.5, ge=0, lt=1, description="Training: the share of hidden units silenced.")
+    learning_rate: float = Field(0.01, ge=0, description="Training: learning rate of SGD.")
+    momentum: float = Field(0.8, ge=0, lt=1, description="Training: momentum of SGD.")
+    dropout: float = Field(0.5, ge=0, lt=1, description="Training: the share of hidden units that dropout sets to 0.")
 
-    uploads_at_once: int = Field(128, ge=1, description="Updates received at a time; others wait or are told to.")
+    uploads_at_once: int = Field(128, ge=1, description="Updates received at the same time; further ones wait.")
     upload_seconds: Seconds = Field(60.0, description="How long one update may take to arrive.")
     requests_per_minute: int = Field(600, ge=1, description="Requests from one network address in a minute.")
-    lease_seconds: Seconds = Field(30.0, description="After which silence another worker takes over a round.")
+    lease_seconds: Seconds = Field(
+        30.0, description="Seconds after which another worker takes over from one that stopped."
+    )
     poll_seconds: Seconds = Field(0.5, description="How often a worker looks for something to do.")
 
-    keep_observations_days: Days = Field(365.0, description="How long it is known who did what in a round.")
-    keep_participants_days: Days = Field(730.0, description="How long a participant who does not return is kept.")
-    keep_audit_days: Days = Field(365.0, description="How long the audit log reaches back.")
+    keep_observations_days: Days = Field(
+        365.0, description="How long updates, observations and reputations by round are kept."
+    )
+    keep_participants_days: Days = Field(730.0, description="How long a participant is kept after they were last seen.")
+    keep_audit_days: Days = Field(365.0, description="How long entries of the audit log are kept.")
     keep_models: int = Field(1000, ge=1, description="How many old versions of the model are kept.")
-    session_hours: float = Field(12.0, gt=0, description="After which an operator must sign in again.")
+    session_hours: float = Field(12.0, gt=0, description="Hours after which an operator must sign in again.")
 
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What is logged.")
     metrics: bool = Field(True, description="Whether /metrics answers; it names no participant.")
@@ -131,6 +137,8 @@ def read_settings(file: Path | None = None, **given: Any) -> ServerSettings:
         return ServerSettings(_env_file=file, **{name: value for name, value in given.items() if value is not None})  # type: ignore[call-arg]
     except ValidationError as error:
         raise InputError("; ".join(_complaints(error))) from None
+    except SettingsError as error:
+        raise InputError(f'{error}: write a JSON list such as ["ramp=5"]') from None
 
 
 def described() -> list[tuple[str, FieldInfo]]:

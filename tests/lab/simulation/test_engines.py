@@ -145,11 +145,18 @@ def test_a_rule_that_is_not_defined_for_a_run_is_refused_before_it(examples):
 
 @pytest.mark.parametrize("change", [{"steps": 5}, {"trusted": 0}, {"trusted": 9}, {"exclusive": "religion"}], ids=str)
 def test_the_engines_agree_on_counted_steps_trusted_pages_and_a_new_topic(change, examples, network):
-    runs = [make(rule, LabelFlip(), 2, clients=7, **change) for rule in ("fused", "fltrust", "fedavg")]
+    rules = ("fused", "fedavg") if change.get("trusted") == 0 else ("fused", "fltrust", "fedavg")
+    runs = [make(rule, LabelFlip(), 2, clients=7, **change) for rule in rules]
     sparse = results(sparse_engine, runs, examples, network)
     batched = results(batched_engine, runs, examples, network)
     for run, one, other in zip(runs, sparse, batched, strict=True):
         agree(run, one, other)
+
+
+@pytest.mark.parametrize("engine", [sparse_engine, batched_engine])
+def test_a_rule_that_needs_trusted_pages_is_refused_where_there_are_none(engine, examples, network):
+    with pytest.raises(InputError, match="'fltrust' needs trusted pages"):
+        results(engine, [make("fltrust", trusted=0)], examples, network)
 
 
 def test_runs_with_other_numbers_of_steps_do_not_change_each_other(examples, network):

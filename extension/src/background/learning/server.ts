@@ -63,7 +63,7 @@ export class Server {
         method,
         headers,
         ...(body === undefined ? {} : { body: body as BodyInit }),
-        // To another host, or to another place on this one, nobody is followed.
+        // Redirects are not followed, neither to another host nor on this one.
         redirect: "error",
         credentials: "omit",
         cache: "no-store",
@@ -100,7 +100,7 @@ async function refusal(answer: Response): Promise<Error> {
   } catch {
     // Not a problem document.
   }
-  // Our server always says what is wrong. What does not is something before it, which may be gone tomorrow.
+  // Our server always sends a problem document. Without one, the answer is that of a proxy: try again later.
   return slug === "" && answer.status !== 401 ? later : new Refused(answer.status, slug, seconds);
 }
 

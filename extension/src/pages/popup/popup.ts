@@ -1,4 +1,4 @@
-/** What a click on the icon shows: the verdict on this page, why, who looks on, and a way to disagree. */
+/** The popup: what the page is about, which words led to that, its trackers, and a way to correct it. */
 
 import { browser } from "../../browser";
 import { NON_SENSITIVE } from "../../core/taxonomy";

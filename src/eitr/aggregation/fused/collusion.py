@@ -73,11 +73,10 @@ class Collusion:
 
 
 def _common_parts(features: RoundFeatures, peers: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return what each client (row) has in common with each other; and the same, were no other longer than usual:
-    while everybody goes the same way, a long step has much in common with all.
+    """Return the inner products of all pairs of clients, and the same with long steps shortened to the usual length.
 
-    Two that send the same, and nobody else does, are no pair: one may have copied the other, and they share one weight
-    anyway. NaN stands for what they have in common.
+    While everybody goes the same way, a long step has a large inner product with all others. Two clients that are
+    twins of each other and of nobody else are left out (NaN): one may have copied the other, and they share one weight.
     """
     unit = middle(np.diag(features.together)[peers])
     twins = twins_of(features)

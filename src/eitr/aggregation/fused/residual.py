@@ -20,7 +20,7 @@ class Residual:
     far: float = 4.0
     """Deviations above the median share up to which nobody is doubted; ... from twice as many on."""
     certainty: float = 0.5
-    """Half a voice: with very skewed data it is the honest client with the most pages that stands out."""
+    """Not certain: with very skewed data, the honest client with the most pages stands out."""
 
     def observe(self, features: RoundFeatures) -> Opinion:
         """Compare the shares of rejected values."""

@@ -94,13 +94,13 @@ class Fused(Rule):
     a: float = setting(0.5, "share of uncertainty that counts as belief", least=0.0, most=1.0)
     c: float = setting(0.5, "decay of old rounds: a round of age t counts exp(-c t)", least=0.0)
     s: int = setting(10, "rounds remembered besides the current one", least=0, most=10_000)
-    fading: float = setting(0.8, "what is left of a client's projected steps after a round", least=0.0, below=1.0)
-    low: float = setting(0.6, "reputation, relative to the median, that weighs nothing", least=0.0, below=1.0)
-    high: float = setting(0.85, "reputation, relative to the median, that has full weight", above=0.0, most=1.0)
+    fading: float = setting(0.8, "factor by which a client's projected steps fade per round", least=0.0, below=1.0)
+    low: float = setting(0.6, "largest reputation, relative to the median, with weight 0", least=0.0, below=1.0)
+    high: float = setting(0.85, "least reputation, relative to the median, with full weight", above=0.0, most=1.0)
     cap: float = setting(
         0.0, "largest weight of a claimed number of pages, in medians (0: claims are ignored)", least=0.0
     )
-    seed: int = setting(0, "of the projection; a secret, where attackers might use it", least=0, most=2**31)
+    seed: int = setting(0, "seed of the random projection; keep it secret", least=0, most=2**31)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""The aggregation rules for many runs side by side on one device: one rule a file, one protocol, one registry.
+"""The aggregation rules for many runs side by side on one device: one rule per file, one protocol, one registry.
 
 The rules of `eitr.aggregation` say what is computed; these say it in torch, for R runs at once, and on CUDA in
 kernels of our own.

@@ -1,1 +1,1 @@
-"""One experiment a file: what to run, and what the table, the figure and the verdicts are made of."""
+"""One experiment per file: what to run, and what the table, the figure and the verdicts are made of."""

@@ -66,7 +66,7 @@ class Ablation(Experiment):
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """Clean FedAvg, then the whole rule and the rule without each detector against each attack."""
+        """Return clean FedAvg, then the whole rule and the rule without each detector under each attack."""
         return without_repeats(_runs(profile))
 
     def table(self, results: Results) -> Table:
@@ -80,7 +80,7 @@ class Ablation(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Losses on the left, success above its floor on the right."""
+        """Draw losses on the left, success above its floor on the right."""
         from matplotlib.figure import Figure
 
         cells = Cells(results)
@@ -96,7 +96,7 @@ class Ablation(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """One for each detector: does it earn its place?"""
+        """Judge, for each detector, whether some attack does more harm without it."""
         cells = Cells(results)
         return [earns_its_place(cells, name, who) for name, who in PARTS.items()]
 

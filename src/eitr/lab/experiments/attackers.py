@@ -45,7 +45,7 @@ class Attackers(Experiment):
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """Every rule, both attacks, every share, and the clean model for the floor."""
+        """Return every rule under both attacks at every share, and the clean model for the floor."""
         variants = PAPER_RULES if profile.quick else (*PAPER_RULES, MEDIAN_RESCALING)
         return without_repeats(
             [
@@ -66,7 +66,7 @@ class Attackers(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Accuracy above, ASR below, one column per attack."""
+        """Draw accuracy above, ASR below, one column per attack."""
         figure, axes = panels(2, len(ATTACKS), height=3.0, share_y="row")
         for column, attack in enumerate(ATTACKS):
             by_share.draw(axes[0, column], results, attack.name, "accuracy")
@@ -75,7 +75,7 @@ class Attackers(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """Accuracy, ASR and trends, for each attack."""
+        """Judge accuracy, ASR and trends, for each attack."""
         return [*_flip(results), *_backdoor(results)]
 
 

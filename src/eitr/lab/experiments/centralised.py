@@ -35,7 +35,7 @@ class Centralised(Experiment):
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """One client, then more and more."""
+        """Return one client with all pages, then federations of growing size."""
         return without_repeats(run for count in (1, *client_counts(profile)) for run in clean(profile, count))
 
     def table(self, results: Results) -> Table:
@@ -48,7 +48,7 @@ class Centralised(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Accuracy over the number of clients; the centralised classifier is a level."""
+        """Draw accuracy over the number of clients; the centralised classifier is a horizontal line."""
         figure, axes = panels(1, len(PARTS), height=3.0)
         counts = _counts(results)
         places = np.arange(len(counts))
@@ -65,7 +65,7 @@ class Centralised(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """The gap, whether it stays, and what happens to two classes."""
+        """Judge the gap, whether it stays, and what happens to two classes."""
         counts = _counts(results)
         gaps = {count: _gap(results, count, "all pages").mean for count in counts}
         mean = float(np.mean(list(gaps.values())))
@@ -109,7 +109,7 @@ def _accuracy(results: Results, clients: int, part: str) -> SeedValues:
 
 
 def _gap(results: Results, clients: int, part: str) -> SeedValues:
-    """How far the federation is below the centralised classifier."""
+    """Return how far the federation is below the centralised classifier."""
     return _accuracy(results, 1, part).minus(_accuracy(results, clients, part))
 
 

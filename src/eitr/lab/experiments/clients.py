@@ -40,7 +40,7 @@ class Clients(Experiment):
     note = "Reputation rule, 30 % attackers. The floor is that of clean FedAvg with as many clients."
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """Reputation under both attacks, and the clean model for the floor, for every number of clients."""
+        """Return reputation under both attacks, and the clean model for the floor, for each number of clients."""
         return without_repeats(
             run
             for count in client_counts(profile)
@@ -65,7 +65,7 @@ class Clients(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Accuracy on the left, ASR with its floors on the right."""
+        """Draw accuracy on the left, ASR with its floors on the right."""
         figure, axes = panels(1, 2, height=3.0)
         counts = values_of(results, "clients")
         places = np.arange(len(counts))
@@ -88,7 +88,7 @@ class Clients(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """Stability, for each attack."""
+        """Judge stability, for each attack."""
         return [self._stable(results, attack.name) for attack in ATTACKS]
 
     def _stable(self, results: Results, attack: str) -> ClaimVerdict:

@@ -44,7 +44,7 @@ class Clients100(Experiment):
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """Every rule without attack, then both attacks at every share."""
+        """Return every rule without attack, then under both attacks at every share."""
         return without_repeats(
             [
                 *(run for rule in PAPER_RULES for run in federations(profile, rule, clients=MANY)),
@@ -80,7 +80,7 @@ class Clients100(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Accuracy over rounds above; accuracy and ASR over the share of attackers below."""
+        """Draw accuracy over rounds above; accuracy and ASR over the share of attackers below."""
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(WIDTH, 6.6))
@@ -98,7 +98,7 @@ class Clients100(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """Speed, accuracy and ASR."""
+        """Judge speed, accuracy and ASR."""
         found = [_speed(results, None, 1.7, 7.1), _accuracy(results, None)]
         for attack in ATTACKS:
             asr = by_share.settings(results, attack.name, "ASR")

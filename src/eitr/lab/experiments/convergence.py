@@ -50,7 +50,7 @@ class Convergence(Experiment):
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """Every rule, every scenario."""
+        """Return every rule in every scenario."""
         variants = (*PAPER_RULES, MEDIAN_RESCALING)
         return without_repeats(
             run for attack in ATTACKS for variant in variants for run in federations(profile, variant, attack)
@@ -65,7 +65,7 @@ class Convergence(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Training loss above, accuracy below, one column per scenario."""
+        """Draw training loss above, accuracy below, one column per scenario."""
         figure, axes = panels(2, len(SCENARIOS), share_y="row")
         for column, attack in enumerate(SCENARIOS):
             for row, (name, title) in enumerate((("train_loss", "training loss"), ("accuracy", "accuracy"))):
@@ -76,7 +76,7 @@ class Convergence(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """Speed, accuracy and loss, scenario by scenario."""
+        """Judge speed, accuracy and loss, scenario by scenario."""
         return [*_without_attack(results), *_under(results, FLIP.name), *_under(results, BACKDOOR.name)]
 
 

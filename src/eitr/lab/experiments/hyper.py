@@ -35,7 +35,7 @@ class Hyper(Experiment):
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """The grid, the two lines, and the clean model for the floor."""
+        """Return the grid, the two lines, and the clean model for the floor."""
         kappas = (0.1, 0.3, 0.4) if profile.quick else (0.1, 0.2, 0.3, 0.4)
         priors = (0.1, 0.5, 0.9) if profile.quick else (0.1, 0.3, 0.5, 0.7, 0.9)
         decays = (0.1, 2.0) if profile.quick else (0.1, 1.0, 2.0)
@@ -60,7 +60,7 @@ class Hyper(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """The grid as two tables of colours, c and s as lines."""
+        """Draw the grid as two heat maps, c and s as lines."""
         figure, axes = panels(2, 2, height=2.9)
         kappas, priors = _values(results, "kappa"), _values(results, "a")
         for panel, name in zip(axes[0], ("accuracy", "ASR"), strict=True):
@@ -93,7 +93,7 @@ class Hyper(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """Stability over the grid, over c and over s."""
+        """Judge stability over the grid, over c and over s."""
         floor = floor_text(floor_of(results, FLIP.name, CLIENTS))
         grid = [(kappa, a) for kappa in _values(results, "kappa") for a in _values(results, "a")]
         return [

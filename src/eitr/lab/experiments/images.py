@@ -70,7 +70,7 @@ class ImagesExperiment(Experiment):
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """A clean FedAvg for the floor, then every rule against both attacks; the quick profile has one attack."""
+        """Return clean FedAvg for the floor, then every rule under both attacks (one in the quick profile)."""
         base = QUICK if profile.quick else PAPER
         attacks = (Flip(),) if profile.quick else (Flip(), PixelBackdoor())
         found: list[Run] = []
@@ -101,7 +101,7 @@ class ImagesExperiment(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Accuracy above, ASR below, one column per attack; one group of bars per share."""
+        """Draw accuracy above, ASR below, one column per attack; one group of bars per share."""
         attacks = _attacks(results)
         figure, axes = panels(2, len(attacks), height=3.0, share_y="row")
         for column, attack in enumerate(attacks):
@@ -114,7 +114,7 @@ class ImagesExperiment(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """Highest accuracy, and lowest ASR but for FoolsGold, for each attack."""
+        """Judge highest accuracy, and lowest ASR but for FoolsGold, for each attack."""
         found = []
         for attack in (Flip.name, PixelBackdoor.name):
             title = TITLES[attack].capitalize()

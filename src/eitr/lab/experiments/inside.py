@@ -56,7 +56,7 @@ class Inside(Experiment):
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """Clean FedAvg, then both forms of our rule under attack."""
+        """Return clean FedAvg, then both forms of our rule under attack."""
         return without_repeats(_runs(profile))
 
     def table(self, results: Results) -> Table:
@@ -72,7 +72,7 @@ class Inside(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Accuracy and attack success over the rounds."""
+        """Draw accuracy and attack success over the rounds."""
         figure, axes = panels(1, 2, height=2.8)
         cells = Cells(results)
         for number, (who, against) in enumerate(_cells(results)):
@@ -94,7 +94,7 @@ class Inside(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """None: what such an attacker achieves is reported, whatever it is."""
+        """Return no verdict: this experiment has no goal, only numbers."""
         return []
 
 

@@ -48,7 +48,7 @@ class Looping(Experiment):
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """The looping runs, and for comparison those of the attack in every round."""
+        """Return the looping runs, and for comparison those of the attack in every round."""
         return without_repeats(
             [
                 *clean(profile),
@@ -74,7 +74,7 @@ class Looping(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Accuracy above, ASR below, one column per attack."""
+        """Draw accuracy above, ASR below, one column per attack."""
         figure, axes = panels(2, len(ATTACKS), height=3.0, share_y="row")
         for column, attack in enumerate(ATTACKS):
             by_share.draw(axes[0, column], _looping(results), attack.name, "accuracy")
@@ -83,7 +83,7 @@ class Looping(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """Weaker, low, and best accuracy, for each attack."""
+        """Judge ASR against the continuous attack, ASR against its floor, and accuracy, for each attack."""
         return [verdict for attack in ATTACKS for verdict in _judge(results, attack.name)]
 
 

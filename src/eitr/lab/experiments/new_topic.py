@@ -54,7 +54,7 @@ class NewTopic(Experiment):
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """FedAvg and the fused rule, for every class."""
+        """Return FedAvg and the fused rule, for every class."""
         base = federation(profile)
         return [
             replace(base, rule=make_rule(rule), exclusive=topic, seed=seed)
@@ -88,7 +88,7 @@ class NewTopic(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """One panel per class: its accuracy over the rounds; the last one: reputation of those who have it."""
+        """Draw one panel per class, its accuracy over the rounds; in the last, reputations of those who have it."""
         found = _topics(results)
         figure, axes = panels(math.ceil((len(found) + 1) / COLUMNS), COLUMNS, height=2.6)
         places: list[Any] = axes.ravel().tolist()
@@ -117,7 +117,7 @@ class NewTopic(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """Two goals per class: learned nearly as fast, and its teachers trusted."""
+        """Judge two goals per class: it is learned nearly as fast, and those who have it are trusted."""
         return [judge(results, topic) for topic in _topics(results) for judge in (learns, trusts)]
 
 

@@ -35,7 +35,7 @@ class PoisonRate(Experiment):
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """Reputation against flips of more and more pages, and triggers of more and more words."""
+        """Return reputation under flips of more and more pages, and triggers of more and more words."""
         shares = (0.1, 0.5, 0.9) if profile.quick else (0.1, 0.3, 0.5, 0.7, 0.9)
         words = (5, 20, 25) if profile.quick else (5, 10, 15, 20, 25)
         attacks = [*(LabelFlip(share=share) for share in shares), *(Backdoor(words=number) for number in words)]
@@ -56,7 +56,7 @@ class PoisonRate(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Accuracy above, ASR below; the share on the left, the words on the right."""
+        """Draw accuracy above, ASR below; the share on the left, the words on the right."""
         figure, axes = panels(2, 2, share_y="row")
         ours = RULE_STYLES[OURS]
         for column, attack in enumerate((FLIP.name, BACKDOOR.name)):
@@ -87,7 +87,7 @@ class PoisonRate(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """Two trends over the share, two statements about the words."""
+        """Judge two trends over the share, and two claims about the words."""
         flips, words = _degrees(results, FLIP.name), _degrees(results, BACKDOOR.name)
         ends = (flips[0], flips[-1])
         floors = {name: floor_text(floor_of(results, name, CLIENTS)) for name in (FLIP.name, BACKDOOR.name)}

@@ -1,4 +1,4 @@
-"""Every rule against every attack: what each loses in its worst case, and whether the fused rule keeps its promises."""
+"""Every rule against every attack: what each loses in its worst case, and whether the fused rule meets its goals."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -59,7 +59,7 @@ class Robustness(Experiment):
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """The main table, then, except in the quick profile, the strongest rules in other settings."""
+        """Return the main table, then, except in the quick profile, the strongest rules in other settings."""
         return without_repeats(_runs(profile))
 
     def table(self, results: Results) -> Table:
@@ -92,7 +92,7 @@ class Robustness(Experiment):
 
     @styled
     def figure(self, results: Results) -> "Figure":
-        """Losses of all rules above; below, success above its floor, and the worst case in the other settings."""
+        """Draw losses of all rules above; below, success above its floor, and the worst case in other settings."""
         from matplotlib.figure import Figure
 
         cells = Cells(results)

@@ -44,7 +44,7 @@ class Weights(Experiment):
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
-        """Three rules, two attacks."""
+        """Return three rules under two attacks."""
         return [
             run
             for attack in ATTACKS
@@ -90,7 +90,7 @@ class Weights(Experiment):
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
-        """For each attack: who weighs nothing, who weighs something."""
+        """Judge, for each attack, whose weight is 0 and whose is not."""
         return [verdict for attack in ATTACKS for verdict in _judge(results, attack.name)]
 
 

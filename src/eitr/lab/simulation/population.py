@@ -66,6 +66,8 @@ def population(examples: Examples, run: FederatedRun) -> Population:
     else:
         pages = _divided(examples, run, others)
     chosen = permutation(key_of(run.seed, Stream.SAMPLE), len(others), take=SAMPLE_PAGES)
+    if "root" in run.rule.needs and len(root) == 0:
+        raise InputError(f"the rule {run.rule.name!r} needs trusted pages, and {examples.name} has none to spare")
     return Population(pages, root, np.sort(others[chosen]), attacker, run.seed)
 
 

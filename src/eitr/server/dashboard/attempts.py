@@ -29,7 +29,7 @@ class Attempts:
         self._hashing = threading.BoundedSemaphore(AT_ONCE)
 
     def count(self, address: str, name: str | None = None) -> None:
-        """Count one attempt; refuse it if there were too many, of which it is one no more."""
+        """Count one attempt; if there were too many, refuse it without counting it."""
         keys, moment = _keys(address, name), time.monotonic()
         with self._lock:
             recent = {key: [at for at in self._made.get(key, ()) if at > moment - self._seconds] for key in keys}
@@ -54,7 +54,7 @@ class Attempts:
     def __enter__(self) -> None:
         """Wait for a turn to hash a password."""
         if not self._hashing.acquire(timeout=WAIT_SECONDS):
-            raise BusyError("Many are signing in at this moment. Try again in a minute.")
+            raise BusyError("Too many people are signing in. Try again in a minute.")
 
     def __exit__(self, *_: object) -> None:
         """Let the next one hash."""

@@ -26,9 +26,9 @@ AT_A_TIME = 16
 
 
 def back_up(database: Database, folder: Path, target: Path) -> int:
-    """Write a backup to a file that is not there yet; return how many rows it has."""
+    """Write a backup to a new file; return how many rows it has."""
     if target.exists():
-        raise InputError(f"{target} is there already: a backup replaces nothing")
+        raise InputError(f"{target} exists already: choose another name for the backup")
     if not target.parent.is_dir():
         raise InputError(f"there is no folder {target.parent}")
     Key.of(folder)

@@ -25,7 +25,7 @@ MOST_ADDRESSES = 100_000
 
 
 def network_of(address: str) -> str:
-    """Return what counts as one address: of IPv6 the first half, since one household has the other.
+    """Return what counts as one address: an IPv4 address, or the /64 network of an IPv6 address.
 
     >>> network_of("2001:db8:1:2:3:4:5:6"), network_of("192.0.2.7"), network_of("?")
     ('2001:db8:1:2::/64', '192.0.2.7', '?')
@@ -61,7 +61,7 @@ class EnrolmentLimit:
             if session.scalars(more.returning(LimitRow.count)).one() > self._most:
                 wait = HOUR - int(moment.timestamp()) % HOUR
                 raise LimitReachedError(
-                    f"{self._most} enrolments an hour are enough; try again later.", retry_after=wait
+                    f"One address may enrol {self._most} participants per hour. Try again later.", retry_after=wait
                 )
 
 

@@ -45,7 +45,7 @@ class Worker:
         self._cleaned = 0.0
 
     def run(self) -> None:
-        """Work until `stop`; a failure is logged and tried again, never the end."""
+        """Work until `stop`; log failures and continue."""
         warm = False
         while not self._stop.is_set():
             try:

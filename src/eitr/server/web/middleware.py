@@ -73,7 +73,11 @@ class RequestGuard:
     def _check_limit(self, scope: Scope) -> None:
         client = scope.get("client")
         if self._limit is not None and not self._limit.allowed(client[0] if client else "?"):
-            raise Problem("too-many-requests", "Slow down.", {"Retry-After": "10"})
+            raise Problem(
+                "too-many-requests",
+                "Too many requests from your address. Wait a minute, then try again.",
+                {"Retry-After": "10"},
+            )
 
     def _streams(self, scope: Scope) -> bool:
         path = scope["path"].removeprefix(scope.get("root_path", ""))

@@ -49,12 +49,12 @@ class ParticipantRound:
 
 
 def summary(session: Session) -> list[ParticipantSummary]:
-    """Return how every participant stands: one look at all observations, from which a page takes all it shows."""
+    """Return a summary of every participant, with one query over all observations."""
     return [_standing(row) for row in session.execute(_query())]
 
 
 def standing(session: Session, id: str) -> ParticipantSummary | None:
-    """Return how one participant stands; None if there is no such one."""
+    """Return the summary of one participant; None if there is no such participant."""
     row = session.execute(_query(id)).one_or_none()
     return None if row is None else _standing(row)
 
