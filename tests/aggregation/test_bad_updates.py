@@ -45,6 +45,27 @@ def test_all_bad_updates_of_a_round_are_named_at_once():
     }
 
 
+STRANGE = {
+    "a sparse tensor": torch.ones(3).to_sparse(),
+    "a tensor without content": torch.ones(3, device="meta"),
+    "a ragged list": [[1.0], [1.0, 2.0]],
+    "a ragged entry of a state_dict": {"weight": [[1.0], [1.0, 2.0]]},
+    "a module": torch.nn.Linear(1, 1),
+    "numbers that are too wide": np.ones(3, np.longdouble),
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("strange", STRANGE.values(), ids=STRANGE)
+def test_whatever_one_client_sends_is_its_own_fault(strange):
+    updates: Any = [np.ones(3), strange, np.zeros(3)]
+    with pytest.raises(BadUpdateError) as caught:
+        Round(np.zeros(3), updates, [*"abc"])
+    assert list(caught.value.clients) == ["b"]
+    round, refused = Round.without_bad(None, updates, [*"abc"])
+    assert (round.ids, list(refused)) == (("a", "c"), ["b"])
+
+
 @pytest.mark.parametrize("form", [np.asarray, list, torch.from_numpy], ids=["table", "list of vectors", "tensor"])
 def test_a_round_can_go_on_without_its_bad_updates(form):
     updates = np.arange(12, dtype=np.float32).reshape(4, 3)

@@ -52,3 +52,13 @@ def test_where_no_direction_is_the_first_rounding_does_not_choose_whom_to_leave_
     updates = np.array(values, np.float32) + np.float32(seed / 3 - 1.43)
     _, result = aggregate("dnc", updates, attackers=1)
     assert result.weights.tolist() == [0.5, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("common", [1.0, 10.0, 1000.0])
+def test_a_long_common_step_does_not_make_rounding_choose(common):
+    # Differences far below the common step: the inner products know them with few digits.
+    values = 1e-4 * np.array([[-1.0, 0.0, 1.0], [0.0, 1.0, -1.0], [1.0, -1.0, 0.0]])
+    for seed in range(20):
+        updates = values + common * np.random.default_rng(seed).normal(size=3)
+        _, result = aggregate("dnc", updates, attackers=1)
+        assert result.weights.tolist() == [0.5, 0.5, 0.0]

@@ -91,7 +91,7 @@ def test_the_demonstration_shows_attackers_lose_their_weight_and_stops_cleanly(t
         [sys.executable, "-m", "eitr", "demo", "--rounds", "3", "--folder", str(folder)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stderr

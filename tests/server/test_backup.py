@@ -67,6 +67,16 @@ def test_a_backup_is_readable_by_its_owner_alone(lived: Federation, tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+def test_where_there_is_no_server_nothing_is_backed_up_and_nothing_made(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["backup", str(tmp_path / "backup.db"), "--folder", str(tmp_path / "nowhere")])
+    assert isinstance(done.exception, InputError)
+    assert "there is no folder" in str(done.exception)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InputError, match="there is no server in"):
+        back_up(Database(f"sqlite:///{tmp_path / 'empty.db'}"), tmp_path, tmp_path / "backup.db")
+    assert not (tmp_path / "backup.db").exists()
+
+
 def test_a_backup_replaces_nothing(federation: Federation, tmp_path: Path) -> None:
     (tmp_path / "backup.db").write_text("precious")
     with pytest.raises(InputError, match="exists already"):

@@ -3,6 +3,8 @@
 import multiprocessing
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -18,10 +20,11 @@ from eitr.server.db.tables import (
     UpdateBytesRow,
     UpdateRow,
 )
-from eitr.server.domain import worker as worker_module
+from eitr.server.domain import kernel_compilation
 from eitr.server.domain.errors import DomainError
 from eitr.server.domain.ingest import note_refusal
 from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation
+from eitr.server.domain.worker import Worker
 from tests.server.federation import Clock, Federation
 from tests.server.waiting import LONGEST_SECONDS, until
 
@@ -298,16 +301,40 @@ def compiles_for_ever(_rule: object) -> None:
     signal.pause()
 
 
-def test_a_worker_that_still_compiles_stops_when_told(federation: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "compile_kernels", compiles_for_ever)
-    worker = federation.worker()
-    thread = threading.Thread(target=worker.run)
+@contextmanager
+def working(worker: Worker) -> Iterator[None]:
+    """Have a worker run in a thread of its own, and stop it."""
+    thread = threading.Thread(target=worker.run, daemon=True)
     thread.start()
-    until(lambda: bool(multiprocessing.active_children()), "the process that compiles")
-    worker.stop()
-    thread.join(LONGEST_SECONDS)
+    try:
+        yield
+    finally:
+        worker.stop()
+        thread.join(LONGEST_SECONDS)
     assert not thread.is_alive()
+
+
+def test_a_worker_that_still_compiles_stops_when_told(federation: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_compilation, "compile_kernels", compiles_for_ever)
+    with working(federation.worker()):
+        until(lambda: bool(multiprocessing.active_children()), "the process that compiles")
     assert multiprocessing.active_children() == []
+
+
+def test_a_worker_that_cannot_start_a_process_goes_on(federation: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = threading.Event()
+
+    def no_processes(_method: str) -> None:
+        asked.set()
+        raise BlockingIOError("too many processes")
+
+    monkeypatch.setattr(kernel_compilation.multiprocessing, "get_context", no_processes)
+    people = federation.enrol(4)
+    with working(federation.worker()):
+        assert asked.wait(LONGEST_SECONDS)
+        for person in people:  # in the round that the worker opened by itself
+            federation.send(1, person)
+        until(lambda: status(federation, 1) is RoundStatus.PUBLISHED, "the new model")
 
 
 def test_every_step_of_a_round_is_in_the_audit_log(federation: Federation) -> None:

@@ -14,7 +14,8 @@ from eitr.robust.combination import weighted_mean
 
 _BLOCK = 1 << 16
 SAME = 1e-9
-"""Cosines this close to 1 are 1: steps are summed in float32, and rounding must not tell clients apart who agree."""
+"""Cosines this close to 1 are 1: steps are summed in float32, and rounding must not tell clients apart who agree. That
+covers steps down to a hundredth of the model; of shorter ones, the rounding of the updates themselves is larger."""
 STEPS = "steps"
 """Name of the array in a state: (clients, parameters), the sum of a client's steps over its rounds."""
 

@@ -10,6 +10,7 @@ implement `_aggregate`, and add it to `registry.py`.
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -258,9 +259,12 @@ def _stacked(
     """
     if not updates:
         raise InputError("there is nothing to aggregate: no updates")
-    dicts = [update for update in updates if isinstance(update, Mapping)]
-    if dicts and layout is None:
-        layout = Counter(map(layout_of, dicts)).most_common(1)[0][0]
+    if layout is None:
+        layouts: Counter[Layout] = Counter()
+        for update in updates:
+            with suppress(InputError):  # said below, of the client that sent it
+                layouts.update([layout_of(update)] if isinstance(update, Mapping) else ())
+        layout = layouts.most_common(1)[0][0] if layouts else None
     vectors: dict[str, NDArray[Any]] = {}
     for client, update in zip(ids, updates, strict=True):
         try:
@@ -273,7 +277,7 @@ def _stacked(
     for client, vector in vectors.items():
         if vector.shape != usual or vector.ndim != 1:
             bad[client] = f"sent parameters of shape {vector.shape}, not {usual}"
-        elif vector.dtype.kind != "f":
+        elif vector.dtype not in (np.float32, np.float64):
             bad[client] = f"sent numbers of the type {vector.dtype}, not float32 or float64"
     good = [vector for client, vector in vectors.items() if client not in bad]
     if not good:

@@ -23,19 +23,22 @@ def as_array(values: Any) -> NDArray[Any]:
     >>> as_array(np.array([0.5], dtype=np.float16)).dtype
     dtype('float32')
     """
-    if hasattr(values, "detach"):
-        tensor = values.detach().cpu()
-        values = (tensor.float() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor).numpy()
     try:
+        if hasattr(values, "detach"):
+            tensor = values.detach().cpu()
+            values = (tensor.float() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor).numpy()
         array = np.asarray(values)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RuntimeError) as error:  # sparse, quantised and other tensors that hold no array
         raise InputError(f"parameters must be an array of numbers: {error}") from error
     return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
 def as_vector(values: Any) -> NDArray[Any]:
     """Return parameters in any form, a state_dict included, as an array."""
-    return flatten_state_dict(values) if isinstance(values, Mapping) else as_array(values)
+    array = flatten_state_dict(values) if isinstance(values, Mapping) else as_array(values)
+    if array.dtype == object:
+        raise InputError(f"parameters must be an array of numbers, not {type(values).__name__}")
+    return array
 
 
 def layout_of(state_dict: Mapping[str, Any]) -> Layout:

@@ -34,7 +34,7 @@ def main() -> None:
     except InputError as error:
         _complain(str(error))
     except OSError as error:  # a full disk behind standard output, say; a closed pipe is Typer's business
-        _complain(f"cannot write the output: {error.strerror or error}")
+        _complain(f"{error.filename or 'cannot write the output'}: {error.strerror or error}")
 
 
 def _complain(message: str) -> NoReturn:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from eitr.cli.console import tell
 from eitr.cli.extras import needs_extra
+from eitr.errors import InputError
 
 ENVIRONMENT_FILE = "EITR_SETTINGS"
 
@@ -151,6 +152,8 @@ def backup(
     from eitr.server.domain.backup import back_up
 
     chosen = _settings(folder=folder, database=database)
+    if not chosen.folder.is_dir():  # opening the database would create it
+        raise InputError(f"there is no folder {chosen.folder}: give the --folder of the server")
     rows = back_up(_reached(chosen), chosen.folder, target)
     tell(f"{rows} rows in {target}. It holds the server's key: keep it as safe as the server.")
 

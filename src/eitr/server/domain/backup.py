@@ -18,7 +18,7 @@ from eitr.errors import InputError
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import Base
-from eitr.server.domain.keys import BYTES, FILE, Key
+from eitr.server.domain.keys import BYTES, FILE
 
 KEY_TABLE = "server_key"
 AT_A_TIME = 16
@@ -31,7 +31,8 @@ def back_up(database: Database, folder: Path, target: Path) -> int:
         raise InputError(f"{target} exists already: choose another name for the backup")
     if not target.parent.is_dir():
         raise InputError(f"there is no folder {target.parent}")
-    Key.of(folder)
+    if not (folder / FILE).is_file() or schema.revision(database) is None:
+        raise InputError(f"there is no server in {folder}: give its --folder, and its --database if it has another one")
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:

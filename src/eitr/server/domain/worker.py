@@ -1,20 +1,18 @@
 """The worker: it opens, closes and aggregates rounds, and deletes old data."""
 
 import logging
-import multiprocessing
 import secrets
-import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
-from eitr.aggregation import Rule, warm_up
 from eitr.datasets.validation import ValidationSet
 from eitr.errors import InputError
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import RoundStatus
 from eitr.server.domain.clock import now
+from eitr.server.domain.kernel_compilation import KernelCompilation
 from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.retention import Retention
 from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation
@@ -46,18 +44,18 @@ class Worker:
 
     def run(self) -> None:
         """Work until `stop`; log failures and continue."""
-        warm = False
+        compilation = KernelCompilation(self._rule)
         while not self._stop.is_set():
             try:
                 worked = self.step()
+                if not worked:
+                    compilation.go_on()
             except Exception:
                 log.exception("the worker failed; it continues")
                 worked = False
-            if not worked and not warm:
-                self._warm_up()
-                warm = True
-            elif not worked:
+            if not worked:
                 self._stop.wait(self._settings.poll_seconds)
+        compilation.end()
 
     def stop(self) -> None:
         """Let `run` return when it has finished its current step."""
@@ -124,29 +122,3 @@ class Worker:
         if moment - self._cleaned >= CLEANING_SECONDS:
             self._cleaned = moment
             self._retention.run()
-
-    def _warm_up(self) -> None:
-        """Compile the rule's kernels, or load them, before the first round needs them.
-
-        Another process compiles them into the cache: it takes half a minute once, for which requests to this process,
-        and a signal to stop it, would have to wait.
-        """
-        process = multiprocessing.get_context("spawn").Process(target=compile_kernels, args=(self._rule,), daemon=True)
-        process.start()
-        while process.is_alive() and not self._stop.wait(0.1):
-            pass
-        if process.is_alive():
-            process.terminate()
-            process.join()
-            return
-        try:
-            warm_up(self._rule)
-        except Exception:  # the first round reports what is wrong
-            log.debug("the rule could not be tried beforehand", exc_info=True)
-
-
-def compile_kernels(rule: Rule) -> None:
-    """Compile the kernels of a rule, in a process of its own; whoever started the process ends it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes of a program
-    with suppress(Exception):
-        warm_up(rule)
