@@ -164,6 +164,12 @@ def test_models_that_are_older_or_of_another_kind_are_refused(contributing, serv
     assert contributing.learn()["model"]["version"] == 3
 
 
+def test_nothing_is_trained_for_a_round_of_another_model(contributing, server):
+    server.spoiled["/api/v1/rounds/current"] = (200, {**server.call(), "base": 2}, {})
+    assert contributing.learn()["learning"]["last"] == "learning_other_model"
+    assert server.updates == {}
+
+
 def test_a_closed_round_is_let_go_of_and_the_next_one_served(contributing, server):
     server.spoiled["/api/v1/rounds/1/update"] = (409, {"type": "/problems/round-closed", "status": 409}, {})
     view = contributing.learn()

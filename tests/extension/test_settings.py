@@ -1,7 +1,7 @@
 """What somebody chose holds, at once and as they left it, also if they choose twice in a moment."""
 
 from .browser import until
-from .pages import HEALTH
+from .pages import HEALTH, tracked
 
 
 def test_a_site_that_is_switched_off_is_not_read(agreed, site):
@@ -42,6 +42,19 @@ def test_pages_that_are_open_are_left_alone_and_read_again_as_reading_is_switche
     assert agreed.desk.evaluate("chrome.storage.session.get(null)") == {}
     options.check("#classifying")
     agreed.wait_for_badge(page, "H")
+
+
+def test_what_a_page_asked_for_while_reading_was_off_is_not_known_afterwards(agreed, site):
+    ask = agreed.asking("options")
+    ask({"kind": "change", "settings": {"classifying": False}})
+    page = agreed.context.new_page()
+    page.goto(site.put("clinic.test", "/", tracked(site, HEALTH)))
+    agreed.worker_has_finished()
+    ask({"kind": "change", "settings": {"classifying": True}})
+    agreed.wait_for_badge(page, "H")
+    assert agreed.view(page)["trackers"] == []
+    page.reload()
+    agreed.wait_for_badge(page, "H!")
 
 
 def test_changes_in_the_same_moment_all_hold(agreed):

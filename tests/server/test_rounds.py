@@ -328,7 +328,7 @@ def test_a_worker_that_cannot_start_a_process_goes_on(federation: Federation, mo
         asked.set()
         raise BlockingIOError("too many processes")
 
-    monkeypatch.setattr(kernel_compilation.multiprocessing, "get_context", no_processes)
+    monkeypatch.setattr(multiprocessing, "get_context", no_processes)
     people = federation.enrol(4)
     with working(federation.worker()):
         assert asked.wait(LONGEST_SECONDS)
