@@ -218,3 +218,19 @@ def test_examples_that_do_not_fit_together_cannot_be_made():
         replace(small(), words=("fever",))
     with pytest.raises(InputError, match="columns"):
         small(rows=SparseRows(np.array([0, 0]), np.empty(0, np.int32), np.empty(0, np.float32), width=0))
+
+
+def test_a_digest_depends_on_every_part_but_the_name():
+    rows = small().rows
+    changes: list[dict[str, Any]] = [
+        {"labels": np.array([0, 5, 2])},
+        {"test": np.array([False, True, True])},
+        {"words": ("fever", "vote", "snow")},
+        {"classes": tuple("abcdef")},
+        {"rows": replace(rows, values=np.array([0.6, 0.7, 1.0], np.float32))},
+        {"rows": replace(rows, columns=np.array([0, 1, 1], np.int32))},
+        {"rows": replace(rows, starts=np.array([0, 1, 2, 3]))},
+    ]
+    digests = [small(**change).digest() for change in changes]
+    assert len({small().digest(), *digests}) == 1 + len(changes)
+    assert small(name="other").digest() == small().digest()

@@ -77,6 +77,25 @@ def test_options_are_those_of_the_full_command_line(capsys, monkeypatch):
     assert "make the report with: eitr lab report results" in capsys.readouterr().err
 
 
+def test_options_of_own_files_are_those_of_the_full_command_line(monkeypatch):
+    asked: list[Any] = []
+
+    def note(ids, **more):
+        asked.append(more["options"])
+        return SimpleNamespace(folder=more["out"])
+
+    monkeypatch.setattr("eitr.lab.laboratory.run_experiments", note)
+    words = ["run", "weights", "--text-column", "body", "--label-map", "doctor=health", "--classes", "health,politics"]
+    monkeypatch.setattr(sys, "argv", ["eitr.lab", *words])
+    main()
+    CliRunner().invoke(cli.app, ["lab", *words])
+    assert asked[0] == asked[1]
+    assert asked[0].arguments() == words[2:]
+    monkeypatch.setattr(sys, "argv", ["eitr.lab", *words, "--skip-bad"])
+    main()
+    assert asked[2].arguments() == [*words[2:], "--skip-bad"]
+
+
 @pytest.mark.long
 def test_a_bare_machine_computes_and_another_makes_the_report(tmp_path):
     out = tmp_path / "results"

@@ -1,8 +1,9 @@
-"""`eitr data`: list the data sets, prepare one for a bare machine, show how it is divided among clients."""
+"""`eitr data`: list the data sets, check and prepare data, show how they are divided among clients."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -10,16 +11,29 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from eitr.cli.console import tell
+from eitr.cli.console import printable, tell
+from eitr.cli.file_options import reads_files
+
+if TYPE_CHECKING:
+    from eitr.datasets.own.check import Findings
+    from eitr.datasets.own.options import FileOptions
 
 data = typer.Typer(
     name="data",
-    help="Data sets of labelled pages: list them, prepare one for the lab, divide one among clients.",
+    help="Data sets of labelled pages: list them, check or prepare one for the lab, divide one among clients.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
 
 Folder = Annotated[Path | None, typer.Option(help="The folder with the data sets' files (default: EITR_DATA).")]
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A file .jsonl, .csv or .tsv (also .gz), a folder of HTML files with labels.csv, a prepared .npz file, "
+        "or a data set (`eitr data list`).",
+    ),
+]
 Size = Annotated[int | None, typer.Option(help="Use at most this many pages, keeping the share of each class.", min=1)]
 
 
@@ -45,30 +59,93 @@ def list_sources(as_json: Annotated[bool, typer.Option("--json", help="Print JSO
 
 
 @data.command()
+@reads_files
+def check(
+    name: Data,
+    files: "FileOptions",
+    data_dir: Folder = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Say what data hold and what is wrong with them: pages by class and split, duplicates, bad lines.
+
+    The exit status is 0 if the lab can use the data as they are, and 2 if not.
+
+    Examples: `eitr data check pages.csv --text-column body --label-map "news=non-sensitive,doctor=health"`,
+    `eitr data check saved-pages --json`
+    """
+    from eitr.datasets.own.check import check as check_data
+
+    found = check_data(name, files, data_dir=data_dir)
+    if as_json:
+        print(json.dumps({"usable": found.usable, **asdict(found)}, indent=2))
+    else:
+        _print_findings(found)
+    if not found.usable:
+        raise typer.Exit(2)
+
+
+def _print_findings(found: "Findings") -> None:
+    console = Console(soft_wrap=True, markup=False, highlight=False)
+    console.print(f"{printable(found.path)}: {found.format}, {found.pages} pages")
+    if found.pages:
+        _print_counts(console, found)
+    for line in found.named_bad_lines:
+        console.print(f"{'left out' if found.left_out else 'bad line'}: {printable(line)}")
+    if found.bad_lines > len(found.named_bad_lines):
+        console.print(f"and {found.bad_lines - len(found.named_bad_lines)} more bad lines")
+    for problem in found.problems:
+        console.print(Text.assemble(("problem: ", "bold red"), printable(problem)))
+    if found.bad_lines and not found.left_out:
+        console.print(f"bad lines: {found.bad_lines}; correct them, or leave them out with --skip-bad")
+    if found.usable:
+        console.print("The lab can use these data.")
+
+
+def _print_counts(console: Console, found: "Findings") -> None:
+    table = Table("class", Column("train", justify="right"), Column("test", justify="right"), box=None, pad_edge=False)
+    for name, counts in found.classes.items():
+        table.add_row(name, str(counts["train"]), str(counts["test"]))
+    console.print(table)
+    console.print(f"split: {found.split}")
+    console.print(
+        f"words: {found.words} different, {found.words_per_page:.1f} per page; {found.empty_pages} pages without any"
+    )
+    console.print(
+        f"duplicates: {found.duplicates}; {found.test_pages_seen_in_training} test pages are also training pages, "
+        f"{found.duplicates_of_other_class} have another class elsewhere"
+    )
+
+
+@data.command()
+@reads_files
 def prepare(
-    name: Annotated[str, typer.Argument(help="A data set; `eitr data list` shows them.")],
+    name: Data,
+    files: "FileOptions",
     out: Annotated[Path, typer.Option(help="Where the vectors go, an .npz file.")],
     data_dir: Folder = None,
     size: Size = None,
     words: Annotated[int, typer.Option(help="How many words the vectors have.", min=1, max=100_000)] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the choice of pages and of the split.", min=0)] = 0,
 ) -> None:
-    """Turn a data set into vectors that the lab reads with numpy alone.
+    """Turn a data set or your own data into vectors that the lab reads with numpy alone.
 
-    Example: `eitr data prepare news-sections --data-dir ~/data --out news-sections.npz`
+    Examples: `eitr data prepare news-sections --data-dir ~/data --out news-sections.npz`,
+    `eitr data prepare pages.csv --label-map "doctor=health" --out pages.npz`
     """
     from eitr.datasets.interface import save_examples
     from eitr.datasets.registry import load
 
-    examples = load(name, data_dir=data_dir, size=size, words=words, seed=seed)
+    examples = load(name, data_dir=data_dir, size=size, words=words, seed=seed, options=files)
     save_examples(examples, out)
     tests = int(np.count_nonzero(examples.test))
     tell(f"{len(examples.rows) - tests} pages to train on, {tests} to test on, in {out}")
 
 
 @data.command()
+@reads_files
 def partition(
-    name: Annotated[str, typer.Argument(help="A data set, or a prepared .npz file.")],
+    name: Data,
+    files: "FileOptions",
     out: Annotated[Path, typer.Option(help="Where the figure goes, an .svg file.")],
     clients: Annotated[int, typer.Option(help="How many clients.", min=1)] = 10,
     alpha: Annotated[float, typer.Option(help="Concentration of the Dirichlet distribution; small is skewed.")] = 0.9,
@@ -83,7 +160,7 @@ def partition(
     from eitr.datasets.partition import dirichlet_partition, plot_partition
     from eitr.datasets.registry import load
 
-    examples = load(name, data_dir=data_dir, size=size)
+    examples = load(name, data_dir=data_dir, size=size, options=files)
     labels = examples.labels[~examples.test]
     parts = dirichlet_partition(labels, clients, alpha, seed)
     plot_partition(labels, parts, examples.classes, out)

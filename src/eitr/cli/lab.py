@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -10,6 +10,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from eitr.cli.extras import needs_extra
+from eitr.cli.file_options import reads_files
+
+if TYPE_CHECKING:
+    from eitr.datasets.own.options import FileOptions
 
 lab = typer.Typer(
     name="lab",
@@ -54,10 +58,16 @@ def list_experiments(
 
 @lab.command()
 @needs_extra("lab")
+@reads_files
 def run(
     ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Experiments; `eitr lab list` shows them.")],
+    files: "FileOptions",
     data: Annotated[
-        str, typer.Option(help="A data set (`eitr data list`), or an .npz file that `eitr data prepare` made.")
+        str,
+        typer.Option(
+            help="A data set (`eitr data list`), your own pages (a file .jsonl, .csv or .tsv, or a folder of HTML "
+            "files with labels.csv; `eitr data check` checks them), or an .npz file that `eitr data prepare` made."
+        ),
     ] = "builtin",
     data_dir: Annotated[
         Path | None, typer.Option(help="The folder with the data sets' files (default: EITR_DATA).")
@@ -78,7 +88,8 @@ def run(
     machine with only Python, numpy and torch, use `python -m eitr.lab run` and make the report on another machine.
 
     Examples: `eitr lab run convergence weights --profile quick`,
-    `eitr lab run attackers --data news-sections --data-dir ~/data --seeds 3 --out attackers`
+    `eitr lab run attackers --data news-sections --data-dir ~/data --seeds 3 --out attackers`,
+    `eitr lab run weights --data pages.csv --label-map "news=non-sensitive,doctor=health"`
     """
     from eitr.lab import run_experiments
 
@@ -90,6 +101,7 @@ def run(
         device=device,
         seeds=seeds,
         data_dir=data_dir,
+        options=files,
         resume=resume,
         checkpoint_seconds=checkpoint_seconds,
         quiet=False,

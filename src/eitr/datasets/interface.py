@@ -1,5 +1,7 @@
 """What a data set is: labelled pages that stream from a source, and the vectors that are made of them."""
 
+import hashlib
+import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -54,6 +56,14 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def digest(self) -> str:
+        """Return 12 hexadecimal digits that depend on everything but the name."""
+        found = hashlib.sha256(json.dumps([self.words, self.classes]).encode())
+        rows = self.rows
+        for part in (self.labels, self.test, rows.starts, rows.columns, rows.values):
+            found.update(np.ascontiguousarray(part, part.dtype.newbyteorder("<")).view(np.uint8).data)
+        return found.hexdigest()[:12]
 
     def take(self, rows: ArrayLike) -> Self:
         """Return the examples of these row numbers, in the order named."""

@@ -11,18 +11,23 @@ from eitr.io.streams import opened
 LINE_LIMIT = 64 << 20
 """A line longer than this is refused: it is no row, and must not fill the memory."""
 
+NOT_UTF8 = "is not text in UTF-8: convert the file, for example with iconv -f latin1 -t utf-8"
+
 
 def fail(error: InputError) -> None:
     """Stop at a bad line."""
     raise error
 
 
-def read_rows(path: Path, on_bad_line: Callable[[InputError], None] = fail) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_rows(
+    path: Path, on_bad_line: Callable[[InputError], None] = fail, most: int | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number of each line and its JSON object; blank lines are passed over. `-` is standard input.
 
     `on_bad_line` is told of each line that is not a JSON object; if it returns, reading goes on with the next line.
+    `most` limits the bytes of the whole file, unpacked.
     """
-    with opened(path) as stream:
+    with opened(path, most) as stream:
         for number, line in enumerate(stream.lines(LINE_LIMIT), start=1):
             if line.isspace():
                 continue
@@ -43,7 +48,7 @@ def _why_not_json(line: bytes) -> str:
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:
-        return "is not text in UTF-8: convert the file, for example with iconv -f latin1 -t utf-8"
+        return NOT_UTF8
     return "is not JSON"
 
 

@@ -17,8 +17,10 @@ _DAMAGE = (OSError, EOFError, zlib.error)
 class Stream:
     """The bytes of a file, unpacked where it begins like gzip, whatever its name. `opened` makes one."""
 
-    def __init__(self, path: Path, file: Any) -> None:
+    def __init__(self, path: Path, file: Any, most: int | None = None) -> None:
         self._path = path
+        self._most = most
+        self._read = 0
         try:
             # Only peeked at: what was read from a pipe would be gone.
             self.packed = file.peek(2)[:2] == _GZIP
@@ -34,7 +36,7 @@ class Stream:
             raise InputError(f"{self._path}: cannot be read: damaged or cut off") from error
 
     def lines(self, limit: int) -> Iterator[bytes]:
-        """Yield the lines with their ends; one of over `limit` bytes is refused."""
+        """Yield the lines with their ends; refuse a line of over `limit` bytes, and over `most` bytes in all."""
         number = 1
         while line := self._line(limit, number):
             yield line
@@ -47,18 +49,26 @@ class Stream:
             raise InputError(f"{self._path}: cannot be read at line {number}: damaged or cut off") from error
         if len(line) > limit:
             raise InputError(f"{self._path}: line {number} is longer than {limit} bytes")
+        self._read += len(line)
+        if self._most is not None and self._read > self._most:
+            raise InputError(
+                f"{self._path}: holds more than {self._most} bytes unpacked: split the file, or take a part"
+            )
         return line
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Stream]:
-    """Open a file, once, and close it after the `with`; `-` is standard input."""
+def opened(path: Path, most: int | None = None) -> Iterator[Stream]:
+    """Open a file, once, and close it after the `with`; `-` is standard input.
+
+    `most` limits how many bytes its lines may have together, unpacked.
+    """
     if str(path) == "-":
-        yield Stream(path, sys.stdin.buffer)
+        yield Stream(path, sys.stdin.buffer, most)
         return
     try:
         file = path.open("rb")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     with file:
-        yield Stream(path, file)
+        yield Stream(path, file, most)

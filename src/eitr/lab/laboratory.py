@@ -18,6 +18,10 @@ import numpy as np
 import torch
 
 from eitr import __version__
+from eitr.datasets.interface import Examples
+from eitr.datasets.own.files import is_named_by_content, named
+from eitr.datasets.own.options import FileOptions
+from eitr.datasets.registry import check_options, is_own, load
 from eitr.errors import InputError
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.registry import experiment
@@ -30,10 +34,12 @@ from eitr.lab.results.metadata import (
     write_metadata,
 )
 from eitr.lab.results.store import Results, Store
+from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.runs.profile import Profile, make_profile
 from eitr.lab.runs.run import Run
 from eitr.lab.simulation.compute import check_runs, compute, examples_for, pick_device
 from eitr.lab.simulation.context import Context
+from eitr.lab.simulation.population import ROOT_SHARE
 from eitr.lab.simulation.progress import Tally, progress_shown
 from eitr.robust.threads import thread_count
 
@@ -85,6 +91,7 @@ def run_experiments(
     device: str = "auto",
     seeds: int | None = None,
     data_dir: str | Path | None = None,
+    options: FileOptions | None = None,
     resume: bool = False,
     checkpoint_seconds: float = 30.0,
     quiet: bool = True,
@@ -92,15 +99,16 @@ def run_experiments(
     """Compute all runs of some experiments, each distinct run once, and keep them in a folder.
 
     With `resume`, what an earlier call left in the folder is kept, finished or not; without, the folder must be new.
-    `data` is a data set of the registry or a prepared .npz file; `seeds` how many seeds, the profile's by default;
-    `quiet=False` shows progress.
+    `data` is a data set of the registry, a prepared .npz file, or your own file or folder, read as `options`
+    say; `seeds` how many seeds, the profile's by default; `quiet=False` shows progress.
     """
     chosen = [experiment(id) for id in ids]
     if not chosen:
         raise InputError("name at least one experiment; `eitr lab list` shows them")
     if not checkpoint_seconds >= 0:
         raise InputError(f"the seconds between checkpoints must be a number of at least 0, not {checkpoint_seconds}")
-    settings = make_profile(profile, data=data, seeds=seeds)
+    source = find_data(data, options)
+    settings = make_profile(profile, data=source.name, seeds=seeds)
     folder, store = Path(out), Store(Path(out))
     where = pick_device(device)
     before = _existing(folder, settings, resume)
@@ -108,8 +116,9 @@ def run_experiments(
     files = None if data_dir is None else Path(data_dir)
     # Before the folder is touched: with bad data, or runs that this device cannot compute, nothing is left behind.
     check_runs(open_runs, where)
-    examples = examples_for(open_runs, data, files)
-    _prepare(folder, ids, settings, where, before)
+    examples = examples_for(open_runs, data if source.examples is None else source.examples, files)
+    digest = _check_data(folder, settings.data, open_runs, examples or source.examples, before)
+    _prepare(folder, ids, settings, where, before, data_arguments=source.arguments, data_digest=digest)
     start, seconds = time.perf_counter(), dict[str, float]()
     tally = Tally(len(open_runs), sum(getattr(run, "rounds", 1) for run in open_runs))
     try:
@@ -129,6 +138,35 @@ def run_experiments(
         call = {"experiments": list(ids), "data": settings.data, "device": where.type, "seconds": total}
         add_timing(folder, {**call, "runs": seconds})
     return Lab(folder, settings)
+
+
+@dataclass(frozen=True)
+class LabData:
+    """The data of a lab: their name in runs and results, and the examples if the name depends on them."""
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    """The words of a command that name the data, where the name does not."""
+    examples: Examples | None = None
+
+
+def find_data(data: str, options: FileOptions | None = None) -> LabData:
+    """Return the data that a user names. The user's own are read here, as their name contains a digest of them.
+
+    A data set of the registry, and a file prepared from one, is known by its name alone.
+    """
+    path = Path(data)
+    if is_own(data):
+        examples = load(data, options=options)
+        words = options.arguments() if options else []
+        return LabData(examples.name, ("--data", path.resolve().name, *words), examples)
+    check_options(data, options)
+    if path.suffix == ".npz" and path.is_file():
+        examples = load(data)
+        if is_named_by_content(examples.name):
+            return LabData(named(examples.name.partition("@")[0], examples), ("--data", path.name), examples)
+        return LabData(data, examples=examples)
+    return LabData(data)
 
 
 def distinct_runs(experiments: Sequence[Experiment], profile: Profile) -> list[Run]:
@@ -156,8 +194,35 @@ def _existing(folder: Path, profile: Profile, resume: bool) -> LabMetadata | Non
     return before
 
 
+def _check_data(
+    folder: Path, name: str, runs: Sequence[Run], examples: Examples | None, before: LabMetadata | None
+) -> str:
+    """Return the digest of the examples; refuse too few of them, and others than those of the folder's results."""
+    known = before.data_digest if before else ""
+    if examples is None:
+        return known
+    pages = int((~examples.test).sum())
+    for run in runs:
+        if isinstance(run, FederatedRun) and run.clients > pages - min(run.trusted, int(ROOT_SHARE * pages)):
+            raise InputError(
+                f"{name}: {pages} pages to train on are too few for {run.clients} clients and the trusted pages of the "
+                "server: add pages, or take an experiment with fewer clients"
+            )
+    digest = examples.digest()
+    if known and digest != known:
+        raise InputError(f"{folder} holds results of data {name} with other content: choose another --out")
+    return digest
+
+
 def _prepare(
-    folder: Path, ids: Sequence[str], profile: Profile, device: torch.device, before: LabMetadata | None
+    folder: Path,
+    ids: Sequence[str],
+    profile: Profile,
+    device: torch.device,
+    before: LabMetadata | None,
+    *,
+    data_arguments: Sequence[str],
+    data_digest: str,
 ) -> None:
     """Write `lab.json`; the experiments of earlier calls stay in it."""
     experiments = list(dict.fromkeys([*(before.experiments if before else ()), *ids]))
@@ -171,7 +236,9 @@ def _prepare(
         profile=profile.name,
         data=profile.data,
         seeds=len(profile.seeds),
-        command=run_command(experiments, profile),
+        data_digest=data_digest,
+        data_arguments=list(data_arguments),
+        command=run_command(experiments, profile, data_arguments),
         device=device.type,
         hardware=hardware(device),
         versions={

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from eitr.datasets.registry import SOURCES
 from eitr.errors import InputError
@@ -14,6 +14,14 @@ from eitr.lab.runs.profile import Profile, make_profile
 
 METADATA = "lab.json"
 TIMINGS = "timings.json"
+
+_KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    **dict.fromkeys(("data", "data_digest", "profile"), str),
+    **dict.fromkeys(("hardware", "versions"), dict),
+    "seeds": int,
+    "data_arguments": (list, tuple),
+}
+"""What the fields of `lab.json` must be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +32,10 @@ class LabMetadata:
     profile: str
     data: str
     seeds: int
+    data_digest: str = ""
+    """The digest of the examples, where they were read: other examples of the same name do not go into the folder."""
+    data_arguments: Sequence[str] = ()
+    """The words of the command that name the data, where the name alone does not."""
     command: str = ""
     device: str = ""
     hardware: Mapping[str, Any] = field(default_factory=dict)
@@ -36,17 +48,19 @@ class LabMetadata:
 
     def command_for(self, *ids: str, resume: bool = False) -> str:
         """Return the command that computes some experiments as these were."""
-        return run_command(ids, self.full_profile(), resume=resume)
+        return run_command(ids, self.full_profile(), self.data_arguments, resume=resume)
 
 
-def run_command(ids: Sequence[str], profile: Profile, *, resume: bool = False) -> str:
+def run_command(
+    ids: Sequence[str], profile: Profile, data_arguments: Sequence[str] = (), *, resume: bool = False
+) -> str:
     """Return the command that computes experiments.
 
     >>> run_command(["weights"], make_profile("quick", data="mine.npz", seeds=1), resume=True)
     'eitr lab run weights --data mine.npz --profile quick --seeds 1 --out results --resume'
     """
-    data = profile.data if profile.data in SOURCES else f"{profile.data}.npz"
-    words = ["eitr", "lab", "run", *ids, "--data", data, "--profile", profile.name]
+    data = data_arguments or ("--data", profile.data if profile.data in SOURCES else f"{profile.data}.npz")
+    words = ["eitr", "lab", "run", *ids, *data, "--profile", profile.name]
     words += ["--seeds", str(len(profile.seeds)), "--out", "results"]
     return shlex.join(words + ["--resume"] * resume)
 
@@ -59,9 +73,11 @@ def read_metadata(folder: Path) -> LabMetadata:
         metadata = LabMetadata(**{name: found[name] for name in LabMetadata.__dataclass_fields__ if name in found})
         if not isinstance(metadata.experiments, list) or not all(isinstance(id, str) for id in found["experiments"]):
             raise TypeError("experiments")
-        for name, kind in (("seeds", int), ("data", str), ("profile", str), ("hardware", dict), ("versions", dict)):
+        for name, kind in _KINDS.items():
             if not isinstance(getattr(metadata, name), kind):
                 raise TypeError(name)
+        if not all(isinstance(word, str) for word in metadata.data_arguments):
+            raise TypeError("data_arguments")
     except FileNotFoundError:
         raise InputError(f"{path} is missing: give the folder of a lab run, made by `eitr lab run ... --out`") from None
     except OSError as error:

@@ -58,11 +58,11 @@ def check_runs(runs: Sequence[Run], device: torch.device) -> None:
             )
 
 
-def examples_for(runs: Sequence[Run], data: str, data_dir: Path | None) -> Examples | None:
-    """Load the data of the federations among some runs; None where there are none."""
+def examples_for(runs: Sequence[Run], data: str | Examples, data_dir: Path | None) -> Examples | None:
+    """Return the data of the federations among some runs, loaded unless they are here; None without federations."""
     if not any(isinstance(run, FederatedRun) for run in runs):
         return None
-    examples = load(data, data_dir=data_dir)
+    examples = data if isinstance(data, Examples) else load(data, data_dir=data_dir)
     if not examples.test.any():
         raise InputError(f"{examples.name} has no test pages: nothing could be measured")
     if examples.classes != NAMES:
