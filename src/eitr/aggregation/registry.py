@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from eitr import plugins
 from eitr.aggregation.bulyan import Bulyan
 from eitr.aggregation.centred_clipping import CentredClipping
 from eitr.aggregation.dnc import DivideAndConquer
@@ -23,7 +24,7 @@ from eitr.aggregation.trimmed_mean import TrimmedMean
 from eitr.errors import InputError
 from eitr.settings import settings_of, spelled
 
-RULES: dict[str, type[Rule]] = {
+_OWN: dict[str, type[Rule]] = {
     rule.name: rule
     for rule in (
         Fused,
@@ -45,6 +46,15 @@ RULES: dict[str, type[Rule]] = {
         FoundationFL,
     )
 }
+
+
+def _adopted(value: Any) -> tuple[str, type[Rule]]:
+    plugins.check_class(value, Rule, "rule", "eitr.aggregation.median")
+    rule: type[Rule] = value
+    return rule.name, rule
+
+
+RULES: plugins.Registry[type[Rule]] = plugins.Registry("rule", plugins.RULES, _OWN, _adopted)
 
 
 def rule_class(name: str) -> type[Rule]:

@@ -11,6 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from eitr.cli.console import tell
+from eitr.cli.plugin_option import Plugins
 
 data = typer.Typer(
     name="data",
@@ -24,7 +25,10 @@ Size = Annotated[int | None, typer.Option(help="Use at most this many pages, kee
 
 
 @data.command("list")
-def list_sources(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False) -> None:
+def list_sources(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    plugin: Plugins = None,
+) -> None:
     """List the data sets, what each needs and under which licence.
 
     Example: `eitr data list`
@@ -52,6 +56,7 @@ def prepare(
     size: Size = None,
     words: Annotated[int, typer.Option(help="How many words the vectors have.", min=1, max=100_000)] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the choice of pages and of the split.", min=0)] = 0,
+    plugin: Plugins = None,
 ) -> None:
     """Turn a data set into vectors that the lab reads with numpy alone.
 
@@ -75,6 +80,7 @@ def partition(
     seed: Annotated[int, typer.Option(help="The seed of the partition.", min=0)] = 0,
     data_dir: Folder = None,
     size: Size = None,
+    plugin: Plugins = None,
 ) -> None:
     """Draw which classes each client gets, as one stacked bar per client.
 

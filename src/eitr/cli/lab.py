@@ -10,6 +10,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from eitr.cli.extras import needs_extra
+from eitr.cli.plugin_option import Plugins
 
 lab = typer.Typer(
     name="lab",
@@ -22,6 +23,7 @@ lab = typer.Typer(
 @lab.command("list")
 def list_experiments(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    plugin: Plugins = None,
 ) -> None:
     """List the experiments, and how many runs each has.
 
@@ -71,6 +73,7 @@ def run(
         float, typer.Option(help="Seconds of work that may be lost if it is killed.", min=0.0)
     ] = 30.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON at the end.")] = False,
+    plugin: Plugins = None,
 ) -> None:
     """Run experiments, then make their report.
 
@@ -102,6 +105,7 @@ def run(
 def report(
     folder: Annotated[Path, typer.Argument(help="A folder of results, made by `eitr lab run`.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+    plugin: Plugins = None,
 ) -> None:
     """Make one HTML file of a folder of results: figures, tables, commands, verdicts.
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from eitr import plugins
 from eitr.lab.results.store import Results
 from eitr.lab.runs.profile import Profile
 from eitr.lab.runs.run import Run
@@ -48,6 +49,7 @@ class ClaimVerdict:
 class Experiment(ABC):
     """One figure of the paper, or a question of our own."""
 
+    plugin_group: ClassVar[str] = plugins.EXPERIMENTS
     id: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[str]

@@ -7,6 +7,9 @@ Three lines make a figure again from results that are there:
     experiment("convergence").figure(results).savefig("convergence.svg")
 """
 
+from typing import Any
+
+from eitr import plugins
 from eitr.errors import InputError
 from eitr.lab.experiments.ablation import Ablation
 from eitr.lab.experiments.attackers import Attackers
@@ -28,7 +31,7 @@ from eitr.lab.experiments.robustness import Robustness
 from eitr.lab.experiments.theory import Theory
 from eitr.lab.experiments.weights import Weights
 
-EXPERIMENTS: dict[str, Experiment] = {
+_OWN: dict[str, Experiment] = {
     kind.id: kind()
     for kind in (
         Centralised,
@@ -51,6 +54,20 @@ EXPERIMENTS: dict[str, Experiment] = {
         Inside,
     )
 }
+
+
+def _adopted(value: Any) -> tuple[str, Experiment]:
+    if not isinstance(value, type) or not issubclass(value, Experiment):
+        raise InputError(f"{value!r} is no subclass of eitr.lab.experiments.interface.Experiment")
+    missing = [name for name in ("id", "title", "paper") if not isinstance(getattr(value, name, None), str)]
+    if missing:
+        raise InputError(f"the experiment {value.__name__} needs the class variables {', '.join(missing)}, texts")
+    if value.__abstractmethods__:
+        raise InputError(f"{value.__name__} does not implement {', '.join(sorted(value.__abstractmethods__))}")
+    return value.id, value()
+
+
+EXPERIMENTS: plugins.Registry[Experiment] = plugins.Registry("experiment", plugins.EXPERIMENTS, _OWN, _adopted)
 
 
 def experiment(id: str) -> Experiment:
