@@ -7,6 +7,7 @@ lab.figure("convergence").savefig("convergence.svg")
 
 import os
 import platform
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from eitr.lab.results.metadata import (
 from eitr.lab.results.store import Results, Store
 from eitr.lab.runs.profile import Profile, make_profile
 from eitr.lab.runs.run import Run
-from eitr.lab.simulation.compute import check_runs, compute, examples_for, pick_device
+from eitr.lab.simulation.compute import check_runs, compute, examples_for, pick_device, slower_rules
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.progress import Tally, progress_shown
 from eitr.robust.threads import thread_count
@@ -109,6 +110,13 @@ def run_experiments(
     # Before the folder is touched: with bad data, or runs that this device cannot compute, nothing is left behind.
     check_runs(open_runs, where)
     examples = examples_for(open_runs, data, files)
+    if not quiet:
+        for name in slower_rules(open_runs, where):
+            print(
+                f"the rule {name!r} has no batched form: it combines updates run by run, on the processor, "
+                "which is slower",
+                file=sys.stderr,
+            )
     _prepare(folder, ids, settings, where, before)
     start, seconds = time.perf_counter(), dict[str, float]()
     tally = Tally(len(open_runs), sum(getattr(run, "rounds", 1) for run in open_runs))
