@@ -74,5 +74,5 @@ def make_rule(name: str, **settings: Any) -> Rule:
     known = {spelled(item): item.name for item, _ in settings_of(chosen)}
     for setting in settings:
         if setting not in known and setting not in known.values():
-            raise InputError(f"the rule {name!r} has no setting {setting!r}; it has: {', '.join(known)}")
+            raise InputError(f"{name!r} has no setting {setting!r}; it has: {', '.join(known)}")
     return chosen(**{known.get(setting, setting): value for setting, value in settings.items()})

@@ -58,12 +58,17 @@ def _adopted(value: Any) -> tuple[str, type[Attack]]:
 ATTACKS: plugins.Registry[type[Attack]] = plugins.Registry("attack", plugins.ATTACKS, _OWN, _adopted)
 
 
+def attack_class(name: str) -> type[Attack]:
+    """Return the attack of a name."""
+    if name not in ATTACKS:
+        raise InputError(f"no attack is called {name!r}; there are: {', '.join(ATTACKS)}")
+    return ATTACKS[name]
+
+
 def make_attack(name: str, **settings: Any) -> Attack:
     """Make an attack by its name.
 
     >>> make_attack("label-flip", share=0.5).extra_epochs
     5
     """
-    if name not in ATTACKS:
-        raise InputError(f"no attack is called {name!r}; there are: {', '.join(ATTACKS)}")
-    return ATTACKS[name](**settings)
+    return attack_class(name)(**settings)

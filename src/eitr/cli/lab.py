@@ -1,16 +1,22 @@
-"""`eitr lab`: list experiments, run them, make the report."""
+"""`eitr lab`: list experiments, run them, compare rules of your choice, make the report."""
 
 import json
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from eitr.cli.console import tell
 from eitr.cli.extras import needs_extra
 from eitr.cli.plugin_option import Plugins
+from eitr.errors import InputError
 
 lab = typer.Typer(
     name="lab",
@@ -83,21 +89,159 @@ def run(
     Examples: `eitr lab run convergence weights --profile quick`,
     `eitr lab run attackers --data news-sections --data-dir ~/data --seeds 3 --out attackers`
     """
-    from eitr.lab import run_experiments
+    with resumable():
+        from eitr.lab import run_experiments
 
-    done = run_experiments(
-        ids,
-        out=out,
-        data=data,
-        profile=profile,
-        device=device,
-        seeds=seeds,
-        data_dir=data_dir,
-        resume=resume,
-        checkpoint_seconds=checkpoint_seconds,
-        quiet=False,
-    )
-    _make_report(done.folder, as_json)
+        done = run_experiments(
+            ids,
+            out=out,
+            data=data,
+            profile=profile,
+            device=device,
+            seeds=seeds,
+            data_dir=data_dir,
+            resume=resume,
+            checkpoint_seconds=checkpoint_seconds,
+            quiet=False,
+        )
+        _make_report(done.folder, as_json)
+
+
+@lab.command()
+@needs_extra("lab")
+def compare(
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(help="Rules, separated by commas, with settings: `fused,trimmed-mean:beta=0.2`.", metavar="RULES"),
+    ] = None,
+    attack: Annotated[
+        list[str] | None,
+        typer.Option(help="Attacks, written alike: `label-flip,ipm:epsilon=0.5`, or `none`.", metavar="ATTACKS"),
+    ] = None,
+    attackers: Annotated[str | None, typer.Option(help="Shares of attackers.  [default: 0.3]", metavar="LIST")] = None,
+    clients: Annotated[str | None, typer.Option(help="Numbers of clients.  [default: 10]", metavar="LIST")] = None,
+    alpha: Annotated[
+        str | None,
+        typer.Option(help="Dirichlet concentrations of the clients' pages.  [default: 0.9]", metavar="LIST"),
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds of a run.  [default: 40]", min=1)] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Local steps of a client in a round.  [default: 150]", min=1)
+    ] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Of the local steps.  [default: 0.05]")] = None,
+    seeds: Annotated[int | None, typer.Option(help="How many seeds.  [default: 3]", min=1)] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="A data set (`eitr data list`), or a prepared .npz file.  [default: builtin]"),
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="The folder with the data sets' files (default: EITR_DATA).")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    out: Annotated[Path, typer.Option(help="The folder of the results.")] = Path("results"),
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the comparison in the folder; no other option is needed.")
+    ] = False,
+    checkpoint_seconds: Annotated[
+        float, typer.Option(help="How many seconds of work a kill may cost.", min=0.0)
+    ] = 30.0,
+    show_list: Annotated[bool, typer.Option("--list", help="List rules, attacks and data sets, and exit.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results, or the list, as JSON.")] = False,
+    plugin: Plugins = None,
+) -> None:
+    """Compare rules under attacks of your choice, then make a report: curves, table, worst case of each rule.
+
+    Every rule meets every attack in every federation, and is also run without attackers. Rules that ask for the number
+    of attackers are told the true one, unless it is set.
+
+    Examples: `eitr lab compare --list`,
+    `eitr lab compare --rule fused,flame,median --attack label-flip,ipm:epsilon=0.5 --attackers 0.1,0.3 --out mine`,
+    `eitr lab compare --out mine --resume`
+    """
+    if show_list:
+        _list_choices(as_json)
+        return
+    with resumable():
+        from eitr.lab import compare as run_comparison
+
+        done = run_comparison(
+            None if rule is None else ",".join(rule),
+            None if attack is None else ",".join(attack),
+            out=out,
+            attackers=numbers("--attackers", attackers, float),
+            clients=numbers("--clients", clients, int),
+            alpha=numbers("--alpha", alpha, float),
+            rounds=rounds,
+            steps=steps,
+            learning_rate=learning_rate,
+            seeds=seeds,
+            data=data,
+            device=device,
+            data_dir=data_dir,
+            resume=resume,
+            checkpoint_seconds=checkpoint_seconds,
+            quiet=False,
+        )
+        _make_report(done.folder, as_json)
+
+
+Number = TypeVar("Number", int, float)
+
+
+def numbers(option: str, text: str | None, kind: type[Number]) -> list[Number] | None:
+    """Return the numbers of an option, which are separated by commas; None where it is not given.
+
+    >>> numbers("--clients", "10,50", int)
+    [10, 50]
+    """
+    try:
+        return None if text is None else [kind(part) for part in text.split(",")]
+    except ValueError:
+        word = "whole numbers" if kind is int else "numbers"
+        raise InputError(f"{option} takes {word}, separated by commas, not {text!r}") from None
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Turn Ctrl-C into one line that says how to go on, and exit status 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        words = ["eitr", *(word for word in sys.argv[1:] if word != "--resume"), "--resume"]
+        tell(f"stopped; go on with: {shlex.join(words)}")
+        raise typer.Exit(130) from None
+
+
+def _list_choices(as_json: bool) -> None:
+    """Print what can be compared, with settings and their defaults."""
+    from eitr.aggregation.registry import RULES
+    from eitr.attacks.registry import ATTACKS
+    from eitr.datasets.registry import SOURCES
+    from eitr.settings import settings_of, spelled
+
+    listed = {
+        kind: [
+            {
+                "name": one.name,
+                "summary": one.summary,
+                "settings": {spelled(item): item.default for item, _ in settings_of(one)},
+            }
+            for one in registry.values()
+        ]
+        for kind, registry in (("rules", RULES), ("attacks", ATTACKS))
+    }
+    sources = [{"name": one.name, "summary": one.summary, "settings": {}} for one in SOURCES.values()]
+    if as_json:
+        print(json.dumps({**listed, "data": sources}, indent=2))
+        return
+    table = Table(Column("name", no_wrap=True), "what it is", "settings", box=None, pad_edge=False)
+    for kind, entries in {**listed, "data": sources}.items():
+        table.add_row(Text(kind, "bold"), "", "")
+        for entry in entries:
+            chosen: dict[str, object] = entry["settings"]  # type: ignore[assignment]
+            shown = " ".join(f"{name}={value}" for name, value in chosen.items())
+            table.add_row(f"  {entry['name']}", str(entry["summary"]), shown)
+    Console().print(table)
 
 
 @lab.command()
@@ -123,11 +267,25 @@ def _make_report(folder: Path, as_json: bool) -> None:
         return
     told = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     console = Console()
+    for one in told["experiments"]:
+        if not one["verdicts"] and one.get("summary"):
+            console.print(_summary(one["summary"]))
     table = Table("", "claim or goal", "measured", box=None, pad_edge=False)
     for one in told["experiments"]:
+        if not one["verdicts"]:
+            continue
         table.add_row("", Text(one["id"], "bold"), "")
         for verdict in one.get("verdicts", ()):
             mark = {True: Text("holds", "green"), False: Text("fails", "red"), None: Text("open", "yellow")}
             table.add_row(mark[verdict["holds"]], verdict["claim"], verdict["measured"])
-    console.print(table)
+    if table.rows:
+        console.print(table)
     console.print(Text.assemble("\nreport: ", (str(page), "bold")))
+
+
+def _summary(content: dict[str, Any]) -> Table:
+    """Return a table of a report for the terminal."""
+    table = Table(*content["columns"], box=None, pad_edge=False)
+    for row in content["rows"]:
+        table.add_row(*("–" if value is None else str(value) for value in row))
+    return table

@@ -9,37 +9,43 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
 from eitr import __version__
 from eitr.errors import InputError
+from eitr.lab.experiments.comparison import Comparison
+from eitr.lab.experiments.comparison_grid import Grid
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
-from eitr.lab.experiments.registry import experiment
+from eitr.lab.experiments.registry import experiment, experiment_of
 from eitr.lab.results.metadata import (
     METADATA,
     LabMetadata,
     add_timing,
+    comparison_profile,
     read_metadata,
-    run_command,
     write_metadata,
 )
 from eitr.lab.results.store import Results, Store
-from eitr.lab.runs.profile import Profile, make_profile
+from eitr.lab.runs.profile import Profile, data_name, make_profile
 from eitr.lab.runs.run import Run
 from eitr.lab.simulation.compute import check_runs, compute, examples_for, pick_device, slower_rules
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.progress import Tally, progress_shown
+from eitr.plugins import loaded_files
 from eitr.robust.threads import thread_count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+DEFAULT_SEEDS = 3
+"""Of a comparison."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +54,20 @@ class Lab:
 
     folder: Path
     profile: Profile
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    """What was compared; empty for the experiments of the registry."""
 
     def results(self, id: str) -> Results:
         """Return everything recorded of an experiment's runs."""
-        return Store(self.folder).load_all(experiment(id).runs(self.profile))
+        return Store(self.folder).load_all(self._experiment(id).runs(self.profile))
 
     def figure(self, id: str) -> "Figure":
         """Draw an experiment's figure."""
-        return experiment(id).figure(self.results(id))
+        return self._experiment(id).figure(self.results(id))
 
     def table(self, id: str) -> Table:
         """Return the numbers behind an experiment's figure."""
-        return experiment(id).table(self.results(id))
+        return self._experiment(id).table(self.results(id))
 
     def report(self) -> Path:
         """Write the report and the table of all numbers, `rounds.parquet`, into the folder; return the HTML page."""
@@ -69,12 +77,16 @@ class Lab:
 
     def verdicts(self, id: str) -> list[ClaimVerdict]:
         """Judge the paper's claims about an experiment."""
-        return experiment(id).verdicts(self.results(id))
+        return self._experiment(id).verdicts(self.results(id))
+
+    def _experiment(self, id: str) -> Experiment:
+        return experiment_of(id, self.grid)
 
 
 def open_lab(folder: str | Path) -> Lab:
     """Open the folder of an earlier run."""
-    return Lab(Path(folder), read_metadata(Path(folder)).full_profile())
+    metadata = read_metadata(Path(folder))
+    return Lab(Path(folder), metadata.full_profile(), metadata.grid)
 
 
 def run_experiments(
@@ -99,44 +111,119 @@ def run_experiments(
     chosen = [experiment(id) for id in ids]
     if not chosen:
         raise InputError("name at least one experiment; `eitr lab list` shows them")
-    if not checkpoint_seconds >= 0:
-        raise InputError(f"the seconds between checkpoints must be a number of at least 0, not {checkpoint_seconds}")
-    settings = make_profile(profile, data=data, seeds=seeds)
-    folder, store = Path(out), Store(Path(out))
-    where = pick_device(device)
-    before = _existing(folder, settings, resume)
-    open_runs = [run for run in distinct_runs(chosen, settings) if not store.has(run)]
-    files = None if data_dir is None else Path(data_dir)
+    options = _Options(Path(out), data, device, data_dir, resume, checkpoint_seconds, quiet)
+    return _run(chosen, make_profile(profile, data=data, seeds=seeds), {}, options)
+
+
+def compare(
+    rules: str | Sequence[str] | None = None,
+    attacks: str | Sequence[str] | None = None,
+    *,
+    out: str | Path,
+    attackers: Sequence[float] | None = None,
+    clients: Sequence[int] | None = None,
+    alpha: Sequence[float] | None = None,
+    rounds: int | None = None,
+    steps: int | None = None,
+    learning_rate: float | None = None,
+    seeds: int | None = None,
+    data: str | None = None,
+    device: str = "auto",
+    data_dir: str | Path | None = None,
+    resume: bool = False,
+    checkpoint_seconds: float = 30.0,
+    quiet: bool = True,
+) -> Lab:
+    """Compute every rule under every attack in every setting, and keep the results in a folder.
+
+    Rules and attacks are names with their settings, `["fused", "trimmed-mean:beta=0.2"]`, or one text with commas.
+    `attackers` are shares of the clients. What is None has the value of the class `Grid`; with `resume`, that of the
+    folder. `lab.table("compare")`, `lab.figure("compare")` and `lab.report()` then show the results.
+    """
+    folder = Path(out)
+    before = read_metadata(folder) if resume and (folder / METADATA).exists() else None
+    if before is not None and not before.grid:
+        raise InputError(f"{folder} holds no comparison: choose another --out")
+    given: dict[str, Any] = {
+        "rules": rules.split(",") if isinstance(rules, str) else rules,
+        "attacks": attacks.split(",") if isinstance(attacks, str) else attacks,
+        "attackers": attackers,
+        "clients": clients,
+        "alpha": alpha,
+        "rounds": rounds,
+        "steps": steps,
+        "learning_rate": learning_rate,
+    }
+    held = {} if before is None else dict(before.grid)
+    chosen = {name: list(value) if isinstance(value, Sequence) else value for name, value in given.items()}
+    grid = Grid.from_json(held | {name: value for name, value in chosen.items() if value is not None})
+    if before is not None and grid.as_json() != held:
+        raise InputError(f"{folder} holds another comparison: resume it without options, or choose another --out")
+    chosen_data = data or (before.data_given if before else "") or "builtin"
+    number = seeds or (before.seeds if before else DEFAULT_SEEDS)
+    profile = comparison_profile(data_name(chosen_data), number)
+    options = _Options(folder, chosen_data, device, data_dir, resume, checkpoint_seconds, quiet)
+    return _run([Comparison(grid)], profile, grid.as_json(), options)
+
+
+class _Options(NamedTuple):
+    """How runs are computed, whatever they are."""
+
+    folder: Path
+    data: str
+    device: str
+    data_dir: str | Path | None
+    resume: bool
+    checkpoint_seconds: float
+    quiet: bool
+
+
+def _run(chosen: Sequence[Experiment], profile: Profile, grid: Mapping[str, Any], options: _Options) -> Lab:
+    """Compute all runs of some experiments that the folder does not have yet."""
+    if not options.checkpoint_seconds >= 0:
+        raise InputError(
+            f"the seconds between checkpoints must be a number of at least 0, not {options.checkpoint_seconds}"
+        )
+    ids = [one.id for one in chosen]
+    folder, store = options.folder, Store(options.folder)
+    where = pick_device(options.device)
+    before = _existing(folder, profile, options.resume)
+    runs = distinct_runs(chosen, profile)
+    open_runs = [run for run in runs if not store.has(run)]
+    files = None if options.data_dir is None else Path(options.data_dir)
     # Before the folder is touched: with bad data, or runs that this device cannot compute, nothing is left behind.
     check_runs(open_runs, where)
-    examples = examples_for(open_runs, data, files)
-    if not quiet:
-        for name in slower_rules(open_runs, where):
-            print(
-                f"the rule {name!r} has no batched form: it combines updates run by run, on the processor, "
-                "which is slower",
-                file=sys.stderr,
-            )
-    _prepare(folder, ids, settings, where, before)
-    start, seconds = time.perf_counter(), dict[str, float]()
+    examples = examples_for(open_runs, options.data, files)
     tally = Tally(len(open_runs), sum(getattr(run, "rounds", 1) for run in open_runs))
+    if not options.quiet:
+        _announce(runs, open_runs, tally, where)
+    _prepare(folder, ids, profile, where, before, grid, options.data)
+    start, seconds = time.perf_counter(), dict[str, float]()
     try:
-        with progress_shown(tally, quiet=quiet) as callback:
+        with progress_shown(tally, quiet=options.quiet) as callback:
             context = Context(
                 device=where,
                 store=store,
                 data_dir=files,
                 on_progress=callback,
-                checkpoint_seconds=checkpoint_seconds,
+                checkpoint_seconds=options.checkpoint_seconds,
             )
             for done in compute(open_runs, context, examples):
                 store.save(done.run, done.arrays)
                 seconds[done.run.key] = round(done.seconds, 4)
     finally:
         total = round(time.perf_counter() - start, 2)
-        call = {"experiments": list(ids), "data": settings.data, "device": where.type, "seconds": total}
+        call = {"experiments": ids, "data": profile.data, "device": where.type, "seconds": total}
         add_timing(folder, {**call, "runs": seconds})
-    return Lab(folder, settings)
+    return Lab(folder, profile, grid)
+
+
+def _announce(runs: Sequence[Run], open_runs: Sequence[Run], tally: Tally, device: torch.device) -> None:
+    """Say how much there is to do, and which rules will take longer."""
+    done = f", {len(runs) - len(open_runs)} more are finished" if len(open_runs) < len(runs) else ""
+    print(f"{len(open_runs)} runs with {tally.total} rounds on {device.type}{done}", file=sys.stderr)
+    for name in slower_rules(open_runs, device):
+        print(f"the rule {name!r} has no batched form: it runs on the processor, run by run", file=sys.stderr)
 
 
 def distinct_runs(experiments: Sequence[Experiment], profile: Profile) -> list[Run]:
@@ -161,11 +248,20 @@ def _existing(folder: Path, profile: Profile, resume: bool) -> LabMetadata | Non
     if before.full_profile() != profile:
         held = f"profile {before.profile}, data {before.data}, seeds {before.seeds}"
         raise InputError(f"{folder} holds results of other settings ({held}): choose another --out")
+    for name, digest in loaded_files().items():
+        if before.plugins.get(name, digest) != digest:
+            raise InputError(f"{name} has changed since the results in {folder} were computed: choose another --out")
     return before
 
 
 def _prepare(
-    folder: Path, ids: Sequence[str], profile: Profile, device: torch.device, before: LabMetadata | None
+    folder: Path,
+    ids: Sequence[str],
+    profile: Profile,
+    device: torch.device,
+    before: LabMetadata | None,
+    grid: Mapping[str, Any],
+    data: str,
 ) -> None:
     """Write `lab.json`; the experiments of earlier calls stay in it."""
     experiments = list(dict.fromkeys([*(before.experiments if before else ()), *ids]))
@@ -179,7 +275,9 @@ def _prepare(
         profile=profile.name,
         data=profile.data,
         seeds=len(profile.seeds),
-        command=run_command(experiments, profile),
+        grid=grid,
+        data_given=data if grid else "",
+        plugins={**(before.plugins if before else {}), **loaded_files()},
         device=device.type,
         hardware=hardware(device),
         versions={
@@ -190,7 +288,7 @@ def _prepare(
         },
         started=started,
     )
-    write_metadata(folder, metadata)
+    write_metadata(folder, replace(metadata, command=metadata.command_for(*experiments)))
 
 
 def hardware(device: torch.device) -> dict[str, Any]:

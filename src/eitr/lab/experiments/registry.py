@@ -7,6 +7,7 @@ Three lines make a figure again from results that are there:
     experiment("convergence").figure(results).savefig("convergence.svg")
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from eitr import plugins
@@ -16,6 +17,8 @@ from eitr.lab.experiments.attackers import Attackers
 from eitr.lab.experiments.centralised import Centralised
 from eitr.lab.experiments.clients import Clients
 from eitr.lab.experiments.clients_100 import Clients100
+from eitr.lab.experiments.comparison import Comparison
+from eitr.lab.experiments.comparison_grid import Grid
 from eitr.lab.experiments.convergence import Convergence
 from eitr.lab.experiments.hyper import Hyper
 from eitr.lab.experiments.images import ImagesExperiment
@@ -30,6 +33,7 @@ from eitr.lab.experiments.reputation_once import ReputationOnce
 from eitr.lab.experiments.robustness import Robustness
 from eitr.lab.experiments.theory import Theory
 from eitr.lab.experiments.weights import Weights
+from eitr.lab.results.metadata import COMPARE
 
 _OWN: dict[str, Experiment] = {
     kind.id: kind()
@@ -62,6 +66,8 @@ def _adopted(value: Any) -> tuple[str, Experiment]:
     missing = [name for name in ("id", "title", "paper") if not isinstance(getattr(value, name, None), str)]
     if missing:
         raise InputError(f"the experiment {value.__name__} needs the class variables {', '.join(missing)}, texts")
+    if value.id == COMPARE:
+        raise InputError(f"the id {COMPARE!r} belongs to `eitr lab compare`; give {value.__name__} another one")
     if value.__abstractmethods__:
         raise InputError(f"{value.__name__} does not implement {', '.join(sorted(value.__abstractmethods__))}")
     return value.id, value()
@@ -79,3 +85,8 @@ def experiment(id: str) -> Experiment:
     if id not in EXPERIMENTS:
         raise InputError(f"there is no experiment {id!r}; there are: {', '.join(EXPERIMENTS)}")
     return EXPERIMENTS[id]
+
+
+def experiment_of(id: str, grid: Mapping[str, Any]) -> Experiment:
+    """Return the experiment of an id in a result folder, which has a grid if it holds a comparison."""
+    return Comparison(Grid.from_json(grid)) if grid and id == COMPARE else experiment(id)

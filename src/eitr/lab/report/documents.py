@@ -14,7 +14,8 @@ from eitr.lab.results.metadata import LabMetadata, Timings
 def json_document(lab: LabMetadata, times: Timings, sections: Sequence[Section]) -> str:
     """Return everything a report says, as JSON; a number that is not there is null."""
     content = {
-        "lab": {**asdict(lab), "seconds": times.total},
+        # Without the path of the data, which may name a person.
+        "lab": {**{name: value for name, value in asdict(lab).items() if name != "data_given"}, "seconds": times.total},
         "counts": {status: sum(section.count(status) for section in sections) for status in STATUSES},
         "distinct_runs": len({run for section in sections for run in section.runs}),
         "experiments": [_experiment(section) for section in sections],

@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,25 @@ from eitr.lab.runs.profile import Profile, make_profile
 
 METADATA = "lab.json"
 TIMINGS = "timings.json"
+COMPARE = "compare"
+"""The id of the experiment that a grid describes, and the name of its profile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabMetadata:
-    """What `lab.json` says about a lab run. The first four determine the results, the others say how they were made."""
+    """What `lab.json` says about a lab run. The first five determine the results, the others say how they were made."""
 
     experiments: Sequence[str]
     profile: str
     data: str
     seeds: int
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    """What `eitr lab compare` was asked for; empty for the experiments of the registry."""
     command: str = ""
+    data_given: str = ""
+    """The data as the command line named them: where a comparison that is resumed finds them."""
+    plugins: Mapping[str, str] = field(default_factory=dict)
+    """The files of `--plugin`, with the SHA-256 of their content."""
     device: str = ""
     hardware: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
@@ -32,23 +40,52 @@ class LabMetadata:
 
     def full_profile(self) -> Profile:
         """Return the profile that the experiments were asked with."""
+        if self.grid:
+            return comparison_profile(self.data, self.seeds)
         return make_profile(self.profile, data=self.data, seeds=self.seeds)
 
     def command_for(self, *ids: str, resume: bool = False) -> str:
         """Return the command that computes some experiments as these were."""
-        return run_command(ids, self.full_profile(), resume=resume)
+        if self.grid:
+            return compare_command(self.grid, self.full_profile(), tuple(self.plugins), resume=resume)
+        return run_command(ids, self.full_profile(), tuple(self.plugins), resume=resume)
 
 
-def run_command(ids: Sequence[str], profile: Profile, *, resume: bool = False) -> str:
+def comparison_profile(data: str, seeds: int) -> Profile:
+    """Return the profile of a comparison: its grid has everything but data and seeds."""
+    return replace(make_profile("paper", data=data, seeds=seeds), name=COMPARE)
+
+
+def compare_command(
+    grid: Mapping[str, Any], profile: Profile, plugins: Sequence[str] = (), *, resume: bool = False
+) -> str:
+    """Return the command that computes a comparison.
+
+    >>> compare_command({"rules": ["fused", "median"], "rounds": 9}, comparison_profile("builtin", 2))
+    'eitr lab compare --rule fused,median --rounds 9 --data builtin --seeds 2 --out results'
+    """
+    words = ["eitr", "lab", "compare"]
+    for name, value in grid.items():
+        option = {"rules": "rule", "attacks": "attack"}.get(name, name.replace("_", "-"))
+        words += [f"--{option}", ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)]
+    return shlex.join([*words, *_common(profile, plugins)] + ["--resume"] * resume)
+
+
+def _common(profile: Profile, plugins: Sequence[str]) -> list[str]:
+    """Return the options that all commands have."""
+    data = profile.data if profile.data in SOURCES else f"{profile.data}.npz"
+    chosen = [] if profile.name == COMPARE else ["--profile", profile.name]
+    files = [word for name in plugins for word in ("--plugin", name)]
+    return ["--data", data, *chosen, "--seeds", str(len(profile.seeds)), *files, "--out", "results"]
+
+
+def run_command(ids: Sequence[str], profile: Profile, plugins: Sequence[str] = (), *, resume: bool = False) -> str:
     """Return the command that computes experiments.
 
     >>> run_command(["weights"], make_profile("quick", data="mine.npz", seeds=1), resume=True)
     'eitr lab run weights --data mine.npz --profile quick --seeds 1 --out results --resume'
     """
-    data = profile.data if profile.data in SOURCES else f"{profile.data}.npz"
-    words = ["eitr", "lab", "run", *ids, "--data", data, "--profile", profile.name]
-    words += ["--seeds", str(len(profile.seeds)), "--out", "results"]
-    return shlex.join(words + ["--resume"] * resume)
+    return shlex.join(["eitr", "lab", "run", *ids, *_common(profile, plugins)] + ["--resume"] * resume)
 
 
 def read_metadata(folder: Path) -> LabMetadata:
@@ -59,9 +96,11 @@ def read_metadata(folder: Path) -> LabMetadata:
         metadata = LabMetadata(**{name: found[name] for name in LabMetadata.__dataclass_fields__ if name in found})
         if not isinstance(metadata.experiments, list) or not all(isinstance(id, str) for id in found["experiments"]):
             raise TypeError("experiments")
-        for name, kind in (("seeds", int), ("data", str), ("profile", str), ("hardware", dict), ("versions", dict)):
-            if not isinstance(getattr(metadata, name), kind):
-                raise TypeError(name)
+        texts, tables = ("data", "profile", "data_given"), ("hardware", "versions", "grid", "plugins")
+        for kind, names in ((int, ("seeds",)), (str, texts), (dict, tables)):
+            for name in names:
+                if not isinstance(getattr(metadata, name), kind):
+                    raise TypeError(name)
     except FileNotFoundError:
         raise InputError(f"{path} is missing: give the folder of a lab run, made by `eitr lab run ... --out`") from None
     except OSError as error:
