@@ -259,6 +259,7 @@ def report(
 
 
 def _make_report(folder: Path, as_json: bool) -> None:
+    from eitr.lab.experiments.interface import MEASURED, STATUSES
     from eitr.lab.report import make_report
 
     page = make_report(folder)
@@ -270,16 +271,19 @@ def _make_report(folder: Path, as_json: bool) -> None:
     for one in told["experiments"]:
         if not one["verdicts"] and one.get("summary"):
             console.print(_summary(one["summary"]))
+    words = (("holds", "green"), ("fails", "red"), ("open", "yellow"), ("not judged", "yellow"))
+    marks = {status: Text(*word) for status, word in zip(STATUSES, words, strict=True)}
     table = Table("", "claim or goal", "measured", box=None, pad_edge=False)
     for one in told["experiments"]:
         if not one["verdicts"]:
             continue
         table.add_row("", Text(one["id"], "bold"), "")
         for verdict in one.get("verdicts", ()):
-            mark = {True: Text("holds", "green"), False: Text("fails", "red"), None: Text("open", "yellow")}
-            table.add_row(mark[verdict["holds"]], verdict["claim"], verdict["measured"])
+            table.add_row(marks[verdict["verdict"]], verdict["claim"], verdict["measured"])
     if table.rows:
         console.print(table)
+    if told["counts"][MEASURED]:
+        console.print("\nThe quick profile only measures: it has too few and too short rounds to judge a claim.")
     console.print(Text.assemble("\nreport: ", (str(page), "bold")))
 
 

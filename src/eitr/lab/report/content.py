@@ -64,7 +64,7 @@ def make_section(id: str, lab: LabMetadata, store: Store, times: Timings) -> Sec
         seconds=seconds,
         table=chosen.table(results),
         summary=chosen.summary(results),
-        verdicts=chosen.verdicts(results),
+        verdicts=chosen.verdicts_of(results, lab.full_profile()),
         svg=figure_svg(
             chosen.figure(results),
             title=chosen.title,
