@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GENERATED = ("extension/dist", "deploy/.env")
 """Paths that documents may name although no checkout holds them: commands in the documents write them."""
 PATH = re.compile(r"(?<![\w./-])(?:src|tests|docs|extension|scripts|benchmarks|deploy)/[\w./*-]*")
-OTHER_VARIABLES = {"EITR_SETTINGS", "EITR_DATA", "EITR_THREADS"}
+OTHER_VARIABLES = {"EITR_SETTINGS", "EITR_DATA", "EITR_THREADS", "EITR_PLUGINS"}
 """Variables that are not settings of the server."""
 
 

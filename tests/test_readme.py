@@ -6,44 +6,18 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 pytest.importorskip("sqlalchemy", reason="one example takes part in a federation; install eitr[server]")
 
+from tests.document_examples import Example, examples
 from tests.server.process import Running
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 NOT_HERE = ("make ", ".venv/bin/eitr serve", ".venv/bin/eitr lab")
 """Commands that set up the checkout, go on for ever or take minutes; other tests run them."""
 SERVER = "http://127.0.0.1:8000"
-
-
-class Example(NamedTuple):
-    line: int
-    language: str
-    text: str
-
-
-def examples() -> list[Example]:
-    """Return the blocks of Python and the indented commands, continued lines joined."""
-    lines = README.read_text(encoding="utf-8").splitlines()
-    found: list[Example] = []
-    number = 0
-    while number < len(lines):
-        start, line = number + 1, lines[number]
-        if line.startswith("```"):
-            end = lines.index("```", number + 1)
-            found.append(Example(start, line.removeprefix("```"), "\n".join(lines[number + 1 : end]) + "\n"))
-            number = end
-        elif line.startswith("    "):
-            while line.endswith("\\"):
-                number += 1
-                line = line[:-1] + lines[number]
-            found.append(Example(start, "shell", line.strip()))
-        number += 1
-    return found
 
 
 def run(example: Example, folder: Path) -> str:
@@ -60,7 +34,7 @@ def test_every_example_runs_in_order_in_an_empty_folder(tmp_path: Path) -> None:
     folder.mkdir()
     printed = []
     with Running("serve", tmp_path / "server").ready() as server:
-        for example in examples():
+        for example in examples(README):
             assert example.language in ("python", "shell"), f"README line {example.line}"
             if not example.text.startswith(NOT_HERE):
                 printed.append(run(example._replace(text=example.text.replace(SERVER, server.address)), folder))
@@ -73,6 +47,6 @@ def test_every_example_runs_in_order_in_an_empty_folder(tmp_path: Path) -> None:
 
 
 def test_the_examples_are_found() -> None:
-    languages = [example.language for example in examples() if not example.text.startswith(NOT_HERE)]
+    languages = [example.language for example in examples(README) if not example.text.startswith(NOT_HERE)]
     assert languages.count("python") >= 4
     assert languages.count("shell") >= 6

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from eitr import testing
 from eitr.aggregation.registry import RULES
 from eitr.settings import settings_of
 
 ROOT = Path(__file__).resolve().parent.parent
+
+CHECKS = tuple(name for name in vars(testing) if name.startswith("check_"))
+"""They raise an AssertionError."""
 
 
 def tracked(*patterns):
@@ -40,7 +44,7 @@ def _asserts(function, helpers):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             # `until` fails where what it waits for does not come.
-            if name in ("raises", "fail", "until") or name.startswith("assert") or name in helpers:
+            if name in ("raises", "fail", "until", *CHECKS) or name.startswith("assert") or name in helpers:
                 return True
     return False
 

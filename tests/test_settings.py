@@ -85,8 +85,8 @@ def test_the_defaults_are_those_of_the_papers_table():
 
 
 def test_every_rule_is_listed_and_knows_its_name():
-    assert tuple(RULES) == ALL_RULES
-    assert all(RULES[name].name == name for name in ALL_RULES)
+    assert {"fused", "reputation", "fedavg", "median"} < set(RULES)
+    assert all(RULES[name].name == name for name in RULES)
 
 
 def test_an_unknown_rule_is_refused_with_the_list_of_rules():

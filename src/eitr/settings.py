@@ -71,7 +71,7 @@ def parse_settings(rule: Any, assignments: Iterable[str]) -> dict[str, Any]:
         if not equals:
             raise InputError(f"a setting is written name=value, not {assignment!r}")
         if name not in known:
-            raise InputError(f"the rule {rule.name!r} has no setting {name!r}; it has: {', '.join(known)}")
+            raise InputError(f"{rule.name!r} has no setting {name!r}; it has: {', '.join(known)}")
         parsed[known[name].name] = _parse(name, text, known[name].default)
     return parsed
 

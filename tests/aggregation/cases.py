@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from eitr.aggregation import Round, make_rule
+from eitr.aggregation import RULES, Round, make_rule
+from eitr.testing import KINDS, client_names
 
 ATTACKER_COUNT = ("multi-krum", "bulyan", "nnm", "dnc", "foundation-fl")
 """Rules that need the number of attackers."""
-ALL_RULES = (
-    *("fused", "reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual", "fltrust"),
-    *("multi-krum", "bulyan", "geometric-median", "centred-clipping", "nnm", "dnc", "flame", "fldetector"),
-    "foundation-fl",
-)
+ALL_RULES = tuple(RULES)
 WITHIN_RANGE = (
     *("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual"),
     *("multi-krum", "bulyan", "geometric-median", "dnc", "fldetector", "foundation-fl"),
@@ -31,8 +28,7 @@ SHIFTING = (
 median, but for distances so short beside the steps that they are rounding."""
 
 
-def names(size: int) -> list[str]:
-    return [f"client{row:03d}" for row in range(size)]
+names = client_names
 
 
 def aggregate(rule_name: str, updates: np.ndarray, ids=None, state=None, *, counts=None, **chosen):
@@ -66,77 +62,6 @@ def assert_same_state(one, other):
     for name, array in one.memory.items():
         assert array.dtype == other.memory[name].dtype
         np.testing.assert_array_equal(array, other.memory[name])
-
-
-def _ordinary(rng, shape):
-    return rng.normal(0, 0.1, shape)
-
-
-def _tied(rng, shape):
-    return rng.integers(-3, 4, shape) / 8
-
-
-def _shifted(rng, shape):
-    values = rng.normal(0, 0.05, shape)
-    attackers = rng.permutation(shape[0])[: int(rng.integers(0, max(1, (shape[0] + 1) // 2)))]
-    values[attackers] += rng.choice([0.3, 1, 3, 50, 10_000])
-    return values
-
-
-def _colluding(rng, shape):
-    values = rng.normal(0, 0.05, shape)
-    values[: shape[0] // 2] = rng.normal(0, 3, shape[1])
-    return values
-
-
-def _wild(rng, shape):
-    return rng.choice([-1, 1], shape) * 10.0 ** rng.uniform(-9, 6, shape)
-
-
-def _far_away(rng, shape):
-    return 1000 * rng.normal(size=(1, shape[1])) + rng.normal(0, 0.1, shape)
-
-
-def _constant(rng, shape):
-    return np.broadcast_to(rng.normal(size=(1, shape[1])), shape).copy()
-
-
-def _two_values(rng, shape):
-    return np.where(rng.random(shape) < rng.random(), rng.normal(size=(1, shape[1])), 0.25)
-
-
-def _line(rng, shape):
-    values = rng.normal() + 0.1 * np.argsort(rng.random(shape), axis=0)
-    values[0] += rng.choice([0, 0.05, 1])
-    return values
-
-
-def _tiny(rng, shape):
-    return rng.normal(0, 1e-7, shape)
-
-
-def _one_stands_out(rng, shape):
-    values = np.zeros(shape)
-    values[rng.integers(shape[0])] = rng.normal(0, 10, shape[1])
-    return values
-
-
-KINDS = {
-    make.__name__.removeprefix("_"): make
-    for make in (
-        _ordinary,
-        _tied,
-        _shifted,
-        _colluding,
-        _wild,
-        _far_away,
-        _constant,
-        _two_values,
-        _line,
-        _tiny,
-        _one_stands_out,
-    )
-}
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from eitr.aggregation import Round, make_rule
+from eitr import testing
+from eitr.aggregation import RULES, make_rule
 from tests.aggregation.cases import (
     ALL_RULES,
+    ATTACKER_COUNT,
     KINDS,
     SHIFTING,
     WITHIN_RANGE,
@@ -59,18 +61,21 @@ def test_the_papers_rescaling_too_stays_between_the_values_sent(updates, varpi):
     assert inside(result.model, updates)
 
 
+def rule_of(name, **settings):
+    """Return a rule that takes rounds of one client, too."""
+    return make_rule(name, **({"attackers": 0} if name in ATTACKER_COUNT else {}), **settings)
+
+
+@pytest.mark.parametrize("name", ALL_RULES)
+def test_every_rule_passes_the_checks_that_rules_outside_the_package_are_given(name):
+    testing.check_rule(RULES[name])
+
+
 @pytest.mark.parametrize("name", ALL_RULES)
 @examples(150, 20)
 @given(populations() | anything(), st.sampled_from([0, 3]))
-def test_weights_lie_between_0_and_1_and_sum_to_1(name, updates, ramp):
-    _, result = aggregate(name, updates, ramp=ramp)
-    if result.weights is None:  # FLTrust trusted nobody
-        assert "kept" in result.notes
-        return
-    assert result.weights.shape == (len(updates),)
-    assert (result.weights >= 0).all()
-    assert (result.weights <= 1).all()
-    assert result.weights.sum() == pytest.approx(1, abs=1e-12)
+def test_models_are_finite_and_weights_lie_between_0_and_1_and_sum_to_1(name, updates, ramp):
+    testing.check_round(rule_of(name, ramp=ramp), updates)
 
 
 @pytest.mark.parametrize("name", SHIFTING)
@@ -124,29 +129,11 @@ def distinct(rng, shape, dtype):
 @given(st.integers(2, 14), st.integers(0, 2**32), st.sampled_from([0, 3]))
 def test_the_order_in_which_clients_come_does_not_change_a_bit(name, dtype, size, seed, ramp):
     rng = np.random.default_rng(seed)
-    ids, counts = names(size), rng.integers(1, 99, size).astype(np.float64)
-    state = other_state = None
+    history = []
     for number in range(3):
         present = np.sort(rng.permutation(size)[: size - number % 2])
-        updates = distinct(rng, (len(present), 11), dtype)
-        order = rng.permutation(len(present))
-        here = [ids[row] for row in present]
-        state, result = aggregate(name, updates, here, state, counts=counts[present], ramp=ramp)
-        other_state, other = aggregate(
-            name,
-            updates[order],
-            [here[row] for row in order],
-            other_state,
-            counts=counts[present][order],
-            ramp=ramp,
-        )
-        np.testing.assert_array_equal(other.model, result.model)
-        for field in ("weights", "positive", "negative", "reputation"):
-            mine, theirs = getattr(result, field), getattr(other, field)
-            assert (mine is None) == (theirs is None)
-            if mine is not None:
-                np.testing.assert_array_equal(theirs, mine[order])
-        assert_same_state(state, other_state)
+        history.append(([names(size)[row] for row in present], distinct(rng, (len(present), 11), dtype)))
+    testing.check_order(rule_of(name, ramp=ramp), history, seed)
 
 
 @pytest.mark.parametrize("name", ["reputation", "residual"])
@@ -164,28 +151,14 @@ def test_ties_go_by_client_id_whatever_order_clients_come_in(name):
 @examples(30, 5)
 @given(histories(most_rounds=4))
 def test_inputs_and_old_states_are_never_changed(name, history):
-    rule = make_rule(name)
-    state = rule.init()
-    for ids, updates in history.rounds:
-        base = np.full(updates.shape[1], 0.125, dtype=updates.dtype)
-        root = base + np.linspace(0.1, 1, updates.shape[1]).astype(updates.dtype)
-        counts = np.arange(1.0, len(ids) + 1)
-        given_in = (updates, base, root, counts, state.rounds, *state.memory.values())
-        copies = [array.copy() for array in given_in]
-        clients, memory, written = state.clients, list(state.memory), list(ids)
-        new, _ = rule.update(state, Round(base, updates, ids, counts=counts, root=root))
-        for array, copy in zip(given_in, copies, strict=True):
-            np.testing.assert_array_equal(array, copy)
-        assert (state.clients, list(state.memory), ids) == (clients, memory, written)
-        state = new
+    testing.check_unchanged(make_rule(name), history.rounds)
 
 
 @pytest.mark.parametrize("name", ALL_RULES)
-def test_the_same_round_twice_gives_the_same_bytes(name):
-    updates = KINDS["shifted"](np.random.default_rng(5), (10, 90)).astype(np.float32)
-    (first_state, first), (second_state, second) = aggregate(name, updates), aggregate(name, updates)
-    assert first.model.tobytes() == second.model.tobytes()
-    assert_same_state(first_state, second_state)
+@examples(10, 3)
+@given(histories(most_rounds=2))
+def test_the_same_rounds_give_the_same_bytes_also_as_column_major_tables(name, history):
+    testing.check_repeatable(make_rule(name), history.rounds)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -203,17 +176,3 @@ def test_the_number_of_threads_does_not_change_a_byte(name, dtype, monkeypatch):
     assert result.model.tobytes() == other.model.tobytes()
     assert result.weights.tobytes() == other.weights.tobytes()
     assert_same_state(state, other_state)
-
-
-@pytest.mark.parametrize("name", ALL_RULES)
-def test_a_column_major_table_of_updates_gives_the_same(name):
-    updates = KINDS["ordinary"](np.random.default_rng(7), (6, 20))
-    _, result = aggregate(name, updates)
-    _, other = aggregate(name, np.asfortranarray(updates))
-    np.testing.assert_array_equal(result.model, other.model)
-
-
-@pytest.mark.parametrize("name", ALL_RULES)
-def test_results_are_in_the_precision_of_the_updates(name):
-    for dtype in (np.float32, np.float64):
-        assert aggregate(name, np.ones((5, 3), dtype=dtype))[1].model.dtype == dtype

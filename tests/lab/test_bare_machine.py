@@ -1,5 +1,6 @@
 """On a machine with only Python, numpy and torch the lab computes; elsewhere a report is made of its files."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 pytest.importorskip("torch", reason="the lab computes with torch; install eitr[lab]")
 
 from eitr import cli
+from eitr.lab import laboratory
 from eitr.lab.__main__ import main
 from tests.lab.small import small_data
 
@@ -61,39 +63,55 @@ def test_bad_input_is_one_line_and_exit_status_2(arguments, capsys, monkeypatch)
     assert said.count("\n") == 1
 
 
-def test_options_are_those_of_the_full_command_line(capsys, monkeypatch):
-    asked: dict[str, Any] = {}
+COMMANDS = {
+    "run_experiments": ["run", "weights", "hyper"],
+    "compare": ["compare", "--rule", "median", "--attack", "shift", "--clients", "5,10", "--alpha", "0.5"],
+}
 
-    def note(ids, **more):
-        asked.update(more, ids=ids)
+
+@pytest.fixture(params=COMMANDS)
+def command(request):
+    return request.param
+
+
+@pytest.fixture
+def asked(command, monkeypatch):
+    """Note what each call of the function behind a command is given, by name, instead of computing."""
+    calls: list[dict[str, Any]] = []
+    signature = inspect.signature(getattr(laboratory, command))
+
+    def note(*arguments, **more):
+        calls.append(signature.bind(*arguments, **more).arguments)
+        calls[-1]["out"] = Path(calls[-1]["out"])
         return SimpleNamespace(folder=more["out"])
 
-    monkeypatch.setattr("eitr.lab.laboratory.run_experiments", note)
-    monkeypatch.setattr(sys, "argv", ["eitr.lab", "run", "weights", "hyper"])
+    monkeypatch.setattr(laboratory, command, note)
+    return calls
+
+
+def run_bare(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["eitr.lab", *words])
     main()
-    bare = dict(asked)
-    CliRunner().invoke(cli.app, ["lab", "run", "weights", "hyper"])
-    assert {**bare, "out": Path(bare["out"])} == asked
+
+
+def test_options_are_those_of_the_full_command_line(command, asked, capsys, monkeypatch):
+    run_bare(monkeypatch, *COMMANDS[command])
+    CliRunner().invoke(cli.app, ["lab", *COMMANDS[command]])
+    bare, full = asked
+    assert bare == full
     assert "make the report with: eitr lab report results" in capsys.readouterr().err
 
 
-def test_options_of_own_files_are_those_of_the_full_command_line(monkeypatch):
-    asked: list[Any] = []
-
-    def note(ids, **more):
-        asked.append(more["options"])
-        return SimpleNamespace(folder=more["out"])
-
-    monkeypatch.setattr("eitr.lab.laboratory.run_experiments", note)
-    words = ["run", "weights", "--text-column", "body", "--label-map", "doctor=health", "--classes", "health,politics"]
-    monkeypatch.setattr(sys, "argv", ["eitr.lab", *words])
-    main()
+def test_options_of_own_files_are_those_of_the_full_command_line(command, asked, monkeypatch):
+    options = ["--text-column", "body", "--label-map", "doctor=health", "--classes", "health,politics"]
+    words = [*COMMANDS[command], *options]
+    run_bare(monkeypatch, *words)
     CliRunner().invoke(cli.app, ["lab", *words])
-    assert asked[0] == asked[1]
-    assert asked[0].arguments() == words[2:]
-    monkeypatch.setattr(sys, "argv", ["eitr.lab", *words, "--skip-bad"])
-    main()
-    assert asked[2].arguments() == [*words[2:], "--skip-bad"]
+    run_bare(monkeypatch, *words, "--skip-bad")
+    bare, full, skipping = (one["options"] for one in asked)
+    assert bare == full
+    assert bare.arguments() == options
+    assert skipping.arguments() == [*options, "--skip-bad"]
 
 
 @pytest.mark.long

@@ -113,7 +113,10 @@ def test_a_folder_of_an_older_lab_without_a_digest_goes_on(tmp_path):
     assert json.loads(path.read_text())["data_digest"] == digest
 
 
-@pytest.mark.parametrize("change", [{"data_arguments": [1]}, {"data_arguments": "--data"}, {"data_digest": 3}])
+@pytest.mark.parametrize(
+    "change",
+    [{"data_arguments": [1, 2]}, {"data_arguments": ["--data"]}, {"data_arguments": "--data"}, {"data_digest": 3}],
+)
 @pytest.mark.usefixtures("nothing_computed")
 def test_damaged_names_of_data_are_said_to_be_damaged(tmp_path, change):
     run(write(tmp_path / "a.csv", rows()), tmp_path / "lab")
@@ -128,13 +131,13 @@ def test_a_prepared_file_of_own_data_has_the_identity_of_these_data(tmp_path):
     save_examples(load(path), tmp_path / "on-the-gpu.npz")
     prepared = find_data(str(tmp_path / "on-the-gpu.npz"))
     assert prepared.name == find_data(str(path)).name
-    assert prepared.arguments == ("--data", "on-the-gpu.npz")
+    assert prepared.arguments == ("--data", str(tmp_path / "on-the-gpu.npz"))
     save_examples(load(path).take(np.arange(50)), tmp_path / "on-the-gpu.npz")
     assert find_data(str(tmp_path / "on-the-gpu.npz")).name != prepared.name
 
 
 def test_a_data_set_keeps_its_name_and_takes_no_options():
-    assert find_data("news-sections") == laboratory.LabData("news-sections")
+    assert find_data("news-sections") == laboratory.LabData("news-sections", ("--data", "news-sections"))
     with pytest.raises(InputError, match="builtin has its own columns and labels: leave out --label-map"):
         find_data("builtin", FileOptions(label_map={"a": "health"}))
 

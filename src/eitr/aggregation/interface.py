@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from eitr import plugins
 from eitr.aggregation.parameters import Layout, as_array, as_vector, check_layout, layout_of
 from eitr.aggregation.rule_state import RuleState, blank
 from eitr.errors import BadUpdateError, InputError
@@ -143,6 +144,7 @@ class Result:
 class Rule(ABC):
     """A way to combine updates. Settings are checked when a rule is made."""
 
+    plugin_group: ClassVar[str] = plugins.RULES
     name: ClassVar[str]
     summary: ClassVar[str]
     remembers: ClassVar[Mapping[str, Any]] = {}

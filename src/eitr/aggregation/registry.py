@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from eitr import plugins
 from eitr.aggregation.bulyan import Bulyan
 from eitr.aggregation.centred_clipping import CentredClipping
 from eitr.aggregation.dnc import DivideAndConquer
@@ -23,7 +24,7 @@ from eitr.aggregation.trimmed_mean import TrimmedMean
 from eitr.errors import InputError
 from eitr.settings import settings_of, spelled
 
-RULES: dict[str, type[Rule]] = {
+_OWN: dict[str, type[Rule]] = {
     rule.name: rule
     for rule in (
         Fused,
@@ -47,6 +48,15 @@ RULES: dict[str, type[Rule]] = {
 }
 
 
+def _adopted(value: Any) -> tuple[str, type[Rule]]:
+    plugins.check_class(value, Rule, "rule", "eitr.aggregation.median")
+    rule: type[Rule] = value
+    return rule.name, rule
+
+
+RULES: plugins.Registry[type[Rule]] = plugins.Registry("rule", plugins.RULES, _OWN, _adopted)
+
+
 def rule_class(name: str) -> type[Rule]:
     """Return the rule of a name."""
     if name not in RULES:
@@ -64,5 +74,5 @@ def make_rule(name: str, **settings: Any) -> Rule:
     known = {spelled(item): item.name for item, _ in settings_of(chosen)}
     for setting in settings:
         if setting not in known and setting not in known.values():
-            raise InputError(f"the rule {name!r} has no setting {setting!r}; it has: {', '.join(known)}")
+            raise InputError(f"{name!r} has no setting {setting!r}; it has: {', '.join(known)}")
     return chosen(**{known.get(setting, setting): value for setting, value in settings.items()})

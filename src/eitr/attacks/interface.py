@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eitr import plugins
 from eitr.settings import check_settings, setting
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Probe(NamedTuple):
 class Attack(ABC):
     """A way to poison. Settings are checked when an attack is made."""
 
+    plugin_group: ClassVar[str] = plugins.ATTACKS
     name: ClassVar[str]
     summary: ClassVar[str]
     needs_rehearsal: ClassVar[bool] = False

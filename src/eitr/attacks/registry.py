@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from eitr import plugins
 from eitr.attacks.alie import Alie
 from eitr.attacks.backdoor import Backdoor
 from eitr.attacks.dba import Dba
@@ -23,7 +24,7 @@ from eitr.attacks.sybil import Sybil
 from eitr.attacks.whitewash import Whitewash
 from eitr.errors import InputError
 
-ATTACKS: dict[str, type[Attack]] = {
+_OWN: dict[str, type[Attack]] = {
     attack.name: attack
     for attack in (
         LabelFlip,
@@ -48,12 +49,26 @@ ATTACKS: dict[str, type[Attack]] = {
 }
 
 
+def _adopted(value: Any) -> tuple[str, type[Attack]]:
+    plugins.check_class(value, Attack, "attack", "eitr.attacks.sign_flip")
+    attack: type[Attack] = value
+    return attack.name, attack
+
+
+ATTACKS: plugins.Registry[type[Attack]] = plugins.Registry("attack", plugins.ATTACKS, _OWN, _adopted)
+
+
+def attack_class(name: str) -> type[Attack]:
+    """Return the attack of a name."""
+    if name not in ATTACKS:
+        raise InputError(f"no attack is called {name!r}; there are: {', '.join(ATTACKS)}")
+    return ATTACKS[name]
+
+
 def make_attack(name: str, **settings: Any) -> Attack:
     """Make an attack by its name.
 
     >>> make_attack("label-flip", share=0.5).extra_epochs
     5
     """
-    if name not in ATTACKS:
-        raise InputError(f"no attack is called {name!r}; there are: {', '.join(ATTACKS)}")
-    return ATTACKS[name](**settings)
+    return attack_class(name)(**settings)

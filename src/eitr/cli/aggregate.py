@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from eitr.cli.console import busy, tell
+from eitr.cli.plugin_option import Plugins
 
 
 def aggregate(
@@ -27,6 +28,7 @@ def aggregate(
     ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the rule, name=value.")] = None,
     index: Annotated[int, typer.Option("--round", help="The number of the round.", min=0)] = 0,
+    plugin: Plugins = None,
 ) -> None:
     """Combine the updates of a round into new parameters.
 

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from eitr.cli.console import printable, tell
 from eitr.cli.file_options import reads_files
+from eitr.cli.plugin_option import Plugins
 
 if TYPE_CHECKING:
     from eitr.datasets.own.check import Findings
@@ -38,7 +39,10 @@ Size = Annotated[int | None, typer.Option(help="Use at most this many pages, kee
 
 
 @data.command("list")
-def list_sources(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False) -> None:
+def list_sources(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    plugin: Plugins = None,
+) -> None:
     """List the data sets, what each needs and under which licence.
 
     Example: `eitr data list`
@@ -65,6 +69,7 @@ def check(
     files: "FileOptions",
     data_dir: Folder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    plugin: Plugins = None,
 ) -> None:
     """Say what data hold and what is wrong with them: pages by class and split, duplicates, bad lines.
 
@@ -126,6 +131,7 @@ def prepare(
     size: Size = None,
     words: Annotated[int, typer.Option(help="How many words the vectors have.", min=1, max=100_000)] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the choice of pages and of the split.", min=0)] = 0,
+    plugin: Plugins = None,
 ) -> None:
     """Turn a data set or your own data into vectors that the lab reads with numpy alone.
 
@@ -152,6 +158,7 @@ def partition(
     seed: Annotated[int, typer.Option(help="The seed of the partition.", min=0)] = 0,
     data_dir: Folder = None,
     size: Size = None,
+    plugin: Plugins = None,
 ) -> None:
     """Draw which classes each client gets, as one stacked bar per client.
 

@@ -8,10 +8,13 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from eitr.cli.plugin_option import Plugins
+
 
 def rules(
     name: Annotated[str | None, typer.Argument(metavar="[RULE]", help="Show the settings of this rule.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines, with all settings.")] = False,
+    plugin: Plugins = None,
 ) -> None:
     """List the aggregation rules, or show the settings of one.
 

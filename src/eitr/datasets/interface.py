@@ -6,11 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eitr import plugins
 from eitr.errors import InputError
 from eitr.io.npz import read_npz, write_npz
 from eitr.pages.page import Page
@@ -87,6 +88,7 @@ class Labelled(NamedTuple):
 class Source:
     """Where pages come from."""
 
+    plugin_group: ClassVar[str] = plugins.DATA_SETS
     name: str
     summary: str
     """What the pages are, in one line."""

@@ -2,10 +2,11 @@
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from eitr import plugins
 from eitr.datasets import builtin, covid, curlie, news_rows, news_sections, newsgroups, surl
 from eitr.datasets.interface import Examples, Source, read_examples
 from eitr.datasets.location import data_folder
@@ -15,9 +16,18 @@ from eitr.datasets.sampling import stratified_sample
 from eitr.datasets.vectors import examples_of
 from eitr.errors import InputError
 
-SOURCES: Final[dict[str, Source]] = {
+_OWN: Final[dict[str, Source]] = {
     module.SOURCE.name: module.SOURCE for module in (builtin, news_rows, news_sections, newsgroups, covid, surl, curlie)
 }
+
+
+def _adopted(value: Any) -> tuple[str, Source]:
+    if not isinstance(value, Source):
+        raise InputError(f"a data set is an eitr.datasets.Source, not {value!r}")
+    return value.name, value
+
+
+SOURCES: Final[plugins.Registry[Source]] = plugins.Registry("data set", plugins.DATA_SETS, _OWN, _adopted)
 
 
 def load(
@@ -48,7 +58,7 @@ def load(
         return builtin.examples(size=wanted, seed=seed, difficulty=chosen, words=words)
     if name in SOURCES:
         source = SOURCES[name]
-        folder = data_folder(data_dir, source.needs)
+        folder = data_folder(data_dir, source.needs) if source.needs else data_dir
         return examples_of(
             name, lambda: source.pages(folder), words=words, seed=seed, size=size, classes=source.classes
         )

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from eitr.errors import InputError
 
 if TYPE_CHECKING:
-    from eitr.lab.laboratory import Lab, open_lab, run_experiments
+    from eitr.lab.laboratory import Lab, compare, open_lab, run_experiments
 
-__all__ = ["Lab", "open_lab", "run_experiments"]
+__all__ = ["Lab", "compare", "open_lab", "run_experiments"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,12 +7,13 @@ lab.figure("convergence").savefig("convergence.svg")
 
 import os
 import platform
+import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,28 +24,34 @@ from eitr.datasets.own.files import is_named_by_content, named
 from eitr.datasets.own.options import FileOptions
 from eitr.datasets.registry import check_options, is_own, load
 from eitr.errors import InputError
+from eitr.lab.experiments.comparison import Comparison
+from eitr.lab.experiments.comparison_grid import Grid
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
-from eitr.lab.experiments.registry import experiment
+from eitr.lab.experiments.registry import experiment, experiment_of
 from eitr.lab.results.metadata import (
     METADATA,
     LabMetadata,
     add_timing,
+    comparison_profile,
     read_metadata,
-    run_command,
     write_metadata,
 )
 from eitr.lab.results.store import Results, Store
 from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.runs.profile import Profile, make_profile
 from eitr.lab.runs.run import Run
-from eitr.lab.simulation.compute import check_runs, compute, examples_for, pick_device
+from eitr.lab.simulation.compute import check_runs, compute, examples_for, pick_device, slower_rules
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.population import ROOT_SHARE
 from eitr.lab.simulation.progress import Tally, progress_shown
+from eitr.plugins import loaded_files
 from eitr.robust.threads import thread_count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+DEFAULT_SEEDS = 3
+"""Of a comparison."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +60,20 @@ class Lab:
 
     folder: Path
     profile: Profile
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    """What was compared; empty for the experiments of the registry."""
 
     def results(self, id: str) -> Results:
         """Return everything recorded of an experiment's runs."""
-        return Store(self.folder).load_all(experiment(id).runs(self.profile))
+        return Store(self.folder).load_all(self._experiment(id).runs(self.profile))
 
     def figure(self, id: str) -> "Figure":
         """Draw an experiment's figure."""
-        return experiment(id).figure(self.results(id))
+        return self._experiment(id).figure(self.results(id))
 
     def table(self, id: str) -> Table:
         """Return the numbers behind an experiment's figure."""
-        return experiment(id).table(self.results(id))
+        return self._experiment(id).table(self.results(id))
 
     def report(self) -> Path:
         """Write the report and the table of all numbers, `rounds.parquet`, into the folder; return the HTML page."""
@@ -73,13 +82,17 @@ class Lab:
         return make_report(self.folder)
 
     def verdicts(self, id: str) -> list[ClaimVerdict]:
-        """Judge the paper's claims about an experiment."""
-        return experiment(id).verdicts(self.results(id))
+        """Judge the claims about an experiment; runs of the quick profile are too short for that, and only measure."""
+        return self._experiment(id).verdicts_of(self.results(id), self.profile)
+
+    def _experiment(self, id: str) -> Experiment:
+        return experiment_of(id, self.grid)
 
 
 def open_lab(folder: str | Path) -> Lab:
     """Open the folder of an earlier run."""
-    return Lab(Path(folder), read_metadata(Path(folder)).full_profile())
+    metadata = read_metadata(Path(folder))
+    return Lab(Path(folder), metadata.full_profile(), metadata.grid)
 
 
 def run_experiments(
@@ -105,39 +118,125 @@ def run_experiments(
     chosen = [experiment(id) for id in ids]
     if not chosen:
         raise InputError("name at least one experiment; `eitr lab list` shows them")
-    if not checkpoint_seconds >= 0:
-        raise InputError(f"the seconds between checkpoints must be a number of at least 0, not {checkpoint_seconds}")
     source = find_data(data, options)
-    settings = make_profile(profile, data=source.name, seeds=seeds)
-    folder, store = Path(out), Store(Path(out))
-    where = pick_device(device)
-    before = _existing(folder, settings, resume)
-    open_runs = [run for run in distinct_runs(chosen, settings) if not store.has(run)]
-    files = None if data_dir is None else Path(data_dir)
+    how = _Computation(Path(out), source, device, data_dir, resume, checkpoint_seconds, quiet)
+    return _run(chosen, make_profile(profile, data=source.name, seeds=seeds), {}, how)
+
+
+def compare(
+    rules: str | Sequence[str] | None = None,
+    attacks: str | Sequence[str] | None = None,
+    *,
+    out: str | Path,
+    attackers: Sequence[float] | None = None,
+    clients: Sequence[int] | None = None,
+    alpha: Sequence[float] | None = None,
+    rounds: int | None = None,
+    steps: int | None = None,
+    learning_rate: float | None = None,
+    seeds: int | None = None,
+    data: str | None = None,
+    device: str = "auto",
+    data_dir: str | Path | None = None,
+    options: FileOptions | None = None,
+    resume: bool = False,
+    checkpoint_seconds: float = 30.0,
+    quiet: bool = True,
+) -> Lab:
+    """Compute every rule under every attack in every setting, and keep the results in a folder.
+
+    Rules and attacks are names with their settings, `["fused", "trimmed-mean:beta=0.2"]`, or one text with commas.
+    `attackers` are shares of the clients. What is None has the value of the class `Grid`; with `resume`, that of the
+    folder. `data` and `options` are as in `run_experiments`. `lab.table("compare")`, `lab.figure("compare")` and
+    `lab.report()` then show the results.
+    """
+    folder = Path(out)
+    before = read_metadata(folder) if resume and (folder / METADATA).exists() else None
+    if before is not None and not before.grid:
+        raise InputError(f"{folder} holds no comparison: choose another --out")
+    given: dict[str, Any] = {
+        "rules": rules.split(",") if isinstance(rules, str) else rules,
+        "attacks": attacks.split(",") if isinstance(attacks, str) else attacks,
+        "attackers": attackers,
+        "clients": clients,
+        "alpha": alpha,
+        "rounds": rounds,
+        "steps": steps,
+        "learning_rate": learning_rate,
+    }
+    held = {} if before is None else dict(before.grid)
+    chosen = {name: list(value) if isinstance(value, Sequence) else value for name, value in given.items()}
+    grid = Grid.from_json(held | {name: value for name, value in chosen.items() if value is not None})
+    if before is not None and grid.as_json() != held:
+        raise InputError(f"{folder} holds another comparison: resume it without options, or choose another --out")
+    if data is None:
+        data, known = before.data_and_options() if before else ("builtin", FileOptions())
+        options = options if options is not None and options.arguments() else known
+    source = find_data(data, options)
+    profile = comparison_profile(source.name, seeds or (before.seeds if before else DEFAULT_SEEDS))
+    how = _Computation(folder, source, device, data_dir, resume, checkpoint_seconds, quiet)
+    return _run([Comparison(grid)], profile, grid.as_json(), how)
+
+
+class _Computation(NamedTuple):
+    """How runs are computed, whatever they are."""
+
+    folder: Path
+    source: "LabData"
+    device: str
+    data_dir: str | Path | None
+    resume: bool
+    checkpoint_seconds: float
+    quiet: bool
+
+
+def _run(chosen: Sequence[Experiment], profile: Profile, grid: Mapping[str, Any], how: _Computation) -> Lab:
+    """Compute all runs of some experiments that the folder does not have yet."""
+    if not how.checkpoint_seconds >= 0:
+        raise InputError(
+            f"the seconds between checkpoints must be a number of at least 0, not {how.checkpoint_seconds}"
+        )
+    ids = [one.id for one in chosen]
+    folder, source, store = how.folder, how.source, Store(how.folder)
+    where = pick_device(how.device)
+    before = _existing(folder, profile, how.resume)
+    runs = distinct_runs(chosen, profile)
+    open_runs = [run for run in runs if not store.has(run)]
+    files = None if how.data_dir is None else Path(how.data_dir)
     # Before the folder is touched: with bad data, or runs that this device cannot compute, nothing is left behind.
     check_runs(open_runs, where)
-    examples = examples_for(open_runs, data if source.examples is None else source.examples, files)
-    digest = _check_data(folder, settings.data, open_runs, examples or source.examples, before)
-    _prepare(folder, ids, settings, where, before, data_arguments=source.arguments, data_digest=digest)
-    start, seconds = time.perf_counter(), dict[str, float]()
+    examples = examples_for(open_runs, source.name if source.examples is None else source.examples, files)
+    digest = _check_data(folder, profile.data, open_runs, examples or source.examples, before)
     tally = Tally(len(open_runs), sum(getattr(run, "rounds", 1) for run in open_runs))
+    if not how.quiet:
+        _announce(runs, open_runs, tally, where)
+    _prepare(folder, ids, profile, where, before, grid, data_arguments=source.arguments, data_digest=digest)
+    start, seconds = time.perf_counter(), dict[str, float]()
     try:
-        with progress_shown(tally, quiet=quiet) as callback:
+        with progress_shown(tally, quiet=how.quiet) as callback:
             context = Context(
                 device=where,
                 store=store,
                 data_dir=files,
                 on_progress=callback,
-                checkpoint_seconds=checkpoint_seconds,
+                checkpoint_seconds=how.checkpoint_seconds,
             )
             for done in compute(open_runs, context, examples):
                 store.save(done.run, done.arrays)
                 seconds[done.run.key] = round(done.seconds, 4)
     finally:
         total = round(time.perf_counter() - start, 2)
-        call = {"experiments": list(ids), "data": settings.data, "device": where.type, "seconds": total}
+        call = {"experiments": ids, "data": profile.data, "device": where.type, "seconds": total}
         add_timing(folder, {**call, "runs": seconds})
-    return Lab(folder, settings)
+    return Lab(folder, profile, grid)
+
+
+def _announce(runs: Sequence[Run], open_runs: Sequence[Run], tally: Tally, device: torch.device) -> None:
+    """Say how much there is to do, and which rules will take longer."""
+    done = f", {len(runs) - len(open_runs)} more are finished" if len(open_runs) < len(runs) else ""
+    print(f"{len(open_runs)} runs with {tally.total} rounds on {device.type}{done}", file=sys.stderr)
+    for name in slower_rules(open_runs, device):
+        print(f"the rule {name!r} has no batched form: it runs on the processor, run by run", file=sys.stderr)
 
 
 @dataclass(frozen=True)
@@ -145,8 +244,8 @@ class LabData:
     """The data of a lab: their name in runs and results, and the examples if the name depends on them."""
 
     name: str
-    arguments: tuple[str, ...] = ()
-    """The words of a command that name the data, where the name does not."""
+    arguments: tuple[str, ...]
+    """The words of a command that name the data: `--data` with the whole path of a file, then the options."""
     examples: Examples | None = None
 
 
@@ -159,14 +258,14 @@ def find_data(data: str, options: FileOptions | None = None) -> LabData:
     if is_own(data):
         examples = load(data, options=options)
         words = options.arguments() if options else []
-        return LabData(examples.name, ("--data", path.resolve().name, *words), examples)
+        return LabData(examples.name, ("--data", str(path.resolve()), *words), examples)
     check_options(data, options)
     if path.suffix == ".npz" and path.is_file():
         examples = load(data)
-        if is_named_by_content(examples.name):
-            return LabData(named(examples.name.partition("@")[0], examples), ("--data", path.name), examples)
-        return LabData(data, examples=examples)
-    return LabData(data)
+        own = is_named_by_content(examples.name)
+        name = named(examples.name.partition("@")[0], examples) if own else data
+        return LabData(name, ("--data", str(path.resolve())), examples)
+    return LabData(data, ("--data", data))
 
 
 def distinct_runs(experiments: Sequence[Experiment], profile: Profile) -> list[Run]:
@@ -191,6 +290,13 @@ def _existing(folder: Path, profile: Profile, resume: bool) -> LabMetadata | Non
     if before.full_profile() != profile:
         held = f"profile {before.profile}, data {before.data}, seeds {before.seeds}"
         raise InputError(f"{folder} holds results of other settings ({held}): choose another --out")
+    loaded = set(loaded_files().values())
+    absent = [name for name, digest in before.plugins.items() if digest not in loaded]
+    if absent and not loaded <= set(before.plugins.values()):
+        raise InputError(
+            f"the results in {folder} were computed with another {', '.join(absent)}: load the same plugins, or choose "
+            "another --out"
+        )
     return before
 
 
@@ -220,6 +326,7 @@ def _prepare(
     profile: Profile,
     device: torch.device,
     before: LabMetadata | None,
+    grid: Mapping[str, Any],
     *,
     data_arguments: Sequence[str],
     data_digest: str,
@@ -238,7 +345,8 @@ def _prepare(
         seeds=len(profile.seeds),
         data_digest=data_digest,
         data_arguments=list(data_arguments),
-        command=run_command(experiments, profile, data_arguments),
+        grid=grid,
+        plugins={**(before.plugins if before else {}), **loaded_files()},
         device=device.type,
         hardware=hardware(device),
         versions={
@@ -249,7 +357,7 @@ def _prepare(
         },
         started=started,
     )
-    write_metadata(folder, metadata)
+    write_metadata(folder, replace(metadata, command=metadata.command_for(*experiments)))
 
 
 def hardware(device: torch.device) -> dict[str, Any]:

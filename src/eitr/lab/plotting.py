@@ -95,8 +95,9 @@ _SERIES = (
 
 
 def series_style(number: int, label: str) -> LineStyle:
-    """Return a style for lines that are not rules: the numbers of parameters, say; the eight styles repeat."""
-    colour, dashes, marker = _SERIES[number % len(_SERIES)]
+    """Return a style for lines without a fixed one; after eight, colours come again with other dashes and markers."""
+    colour = _SERIES[number % len(_SERIES)][0]
+    _, dashes, marker = _SERIES[(number + number // len(_SERIES)) % len(_SERIES)]
     return LineStyle(label, colour, dashes, marker)
 
 

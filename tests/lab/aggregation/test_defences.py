@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from eitr.aggregation import RULES, Round, make_rule
 from eitr.aggregation.interface import Result
 from eitr.aggregation.linear import LinearRule
-from eitr.aggregation.median import Median
 from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
 from eitr.lab.aggregation import batched
 from eitr.lab.aggregation.gram import BatchedLinear
+from eitr.lab.aggregation.one_by_one import OneByOne
 from tests.aggregation.cases import ATTACKER_COUNT, KINDS, names
 from tests.examples import examples
 from tests.lab.aggregation.comparison import assert_agreement, in_batch, make_rounds, named_case, one_round
@@ -84,12 +84,41 @@ def test_any_rule_that_decides_by_inner_products_has_a_batched_form():
     assert outcome.weights[[0, 1], longest].tolist() == [1.0, 1.0]
 
 
-def test_a_rule_without_a_batched_form_is_refused():
-    class Other(Median):
-        """Not registered."""
+def unregistered(name):
+    """Return a rule that does what one of the registry does, but has no batched form."""
+    return type(f"Unregistered{RULES[name].__name__}", (RULES[name],), {})
 
-    with pytest.raises(InputError, match="no batched form"):
-        batched([Other()], 3, 4, "cpu")
+
+@pytest.mark.parametrize("name", ["foolsgold", "fused", "fltrust", "reputation"])
+def test_a_rule_without_a_batched_form_runs_one_by_one_and_agrees(name):
+    kind = unregistered(name)
+    rules = [kind(), kind(ramp=2)]
+    rounds = make_rounds(2, 5, 9, rounds=3, kinds=("ordinary", "shifted"))
+    assert type(batched(rules, 5, 9, "cpu")) is OneByOne
+    assert_agreement(rules, rounds)
+
+
+@pytest.mark.parametrize("name", ["foolsgold", "fldetector"])
+def test_a_rule_that_runs_one_by_one_goes_on_from_its_memory_and_forgets(name):
+    rules = [unregistered(name)()] * 2
+    rounds = make_rounds(2, 5, 9, rounds=4, kinds=("ordinary",))
+    expected = in_batch(rules, rounds)
+    for memory, restore in (("memory", "restore"), ("memory_of", "restore_runs")):
+        first, second = batched(rules, 5, 9, "cpu"), batched(rules, 5, 9, "cpu")
+        for index in (0, 1):
+            one_round(first, rounds, index)
+        saved = first.memory() if memory == "memory" else [first.memory_of(run) for run in (0, 1)]
+        one_round(first, rounds, 2)  # what happens after saving must not change what was saved
+        getattr(second, restore)(saved)
+        for index in (2, 3):
+            assert torch.equal(one_round(second, rounds, index).models, expected[index].models)
+    anew = batched(rules, 5, 9, "cpu")
+    anew.restore_runs([first.memory_of(run) for run in (0, 1)])
+    anew.forget(0, torch.arange(5))
+    assert anew.memory_of(0)["client_rounds"].tolist() == []
+    assert anew.memory_of(1)["client_rounds"].tolist() == [3] * 5
+    with pytest.raises(InputError, match="of 0 clients, not of 5"):
+        batched(rules, 5, 9, "cpu").restore(anew.memory())
 
 
 def test_noise_is_that_of_the_cpu_round_by_round():

@@ -20,7 +20,7 @@ NASTY = 'x"><script>alert(1)</script>&amp;|`'
 def make_lab(folder, *, ids=IDS, leave_out=0, **changes):
     (folder / "runs").mkdir(parents=True)
     store = Store(folder)
-    profile = make_profile("quick", data=changes.get("data", "builtin"), seeds=1)
+    profile = make_profile(changes.get("profile", "quick"), data=changes.get("data", "builtin"), seeds=1)
     for id in ids:
         found = experiment(id).runs(profile)
         for run in found[: len(found) - (leave_out if id == ids[-1] else 0)]:
@@ -102,7 +102,7 @@ def test_the_page_is_made_for_everybody(page):
     assert all(table.xpath("caption") and table.xpath("thead//th[@scope='col']") for table in page.xpath("//table"))
     assert len(page.xpath("//figure/svg[@role='img'][title][desc]")) == len(IDS)
     badges = {" ".join(badge.text_content().split()) for badge in page.xpath("//span[contains(@class, 'badge')]")}
-    assert badges <= {"✓ holds", "✗ does not hold", "? cannot be judged"}  # words, not colours alone
+    assert badges == {"– not judged by quick runs"}  # words, not colours alone
     assert "prefers-color-scheme" in page.xpath("//style")[0].text
     assert "@media print" in page.xpath("//style")[0].text
 
@@ -120,7 +120,7 @@ def test_the_summary_counts_and_says_how_it_was_made(page):
     text = page.get_element_by_id("summary").text_content()
     for words in ("two cores", "2.13.0", "2026-01-02T03:04:05Z", "1 h 6 min", "1 min 15 s", "builtin"):
         assert words in text
-    assert "of 14, " in page.xpath("//header")[0].text_content()
+    assert "Claims of the paper: 14 measured, none judged." in page.xpath("//header")[0].text_content()
 
 
 def test_the_json_says_the_same(lab, page):
@@ -129,7 +129,8 @@ def test_the_json_says_the_same(lab, page):
     assert sum(found["counts"].values()) == 14
     weights = found["experiments"][1]
     assert len(weights["table"]["rows"]) == 60
-    assert {one["verdict"] for one in weights["verdicts"]} <= {"holds", "does not hold", "cannot be judged"}
+    assert {(one["verdict"], one["holds"]) for one in weights["verdicts"]} == {("not judged by quick runs", None)}
+    assert found["counts"]["not judged by quick runs"] == 14
     assert weights["verdicts"][0]["claim"] in page.get_element_by_id("weights").text_content()
     assert weights["runs"] == 6
     assert found["lab"]["seeds"] == 1
@@ -139,6 +140,25 @@ def test_the_markdown_has_a_row_a_claim(lab):
     lines = (lab / "verdicts.md").read_text().splitlines()
     assert sum(line.startswith("| ") for line in lines) == 1 + 14
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in lines if line.startswith("|"))
+
+
+def test_a_quick_report_never_says_that_a_claim_does_not_hold(lab):
+    for name in ("report.html", "verdicts.md"):
+        text = (lab / name).read_text()
+        assert "does not hold" not in text
+        assert "too few and too short rounds" in text
+        assert text.count("not judged by quick runs") >= 14
+
+
+def test_the_paper_profile_is_judged(tmp_path):
+    folder = make_lab(tmp_path / "lab", ids=["weights"], profile="paper")
+    page: Any = html.fromstring(make_report(folder).read_text())
+    badges = {" ".join(badge.text_content().split()) for badge in page.xpath("//span[contains(@class, 'badge')]")}
+    assert badges <= {"✓ holds", "✗ does not hold", "? cannot be judged"}
+    assert "Claims of the paper, judged setting by setting: of 8, " in page.xpath("//header")[0].text_content()
+    told = json.loads((folder / "report.json").read_text())
+    assert told["counts"]["not judged by quick runs"] == 0
+    assert "not judged by quick runs" not in (folder / "verdicts.md").read_text()
 
 
 def test_the_table_of_rounds_has_every_run_once(lab):
@@ -180,7 +200,7 @@ def test_it_says_who_makes_a_claim(lab, tmp_path):
     make_report(ours)
     make_report(both)
     whose = {lab: "the paper says", ours: "our goal", both: "the paper says, or our goal"}
-    judged = {lab: "Claims of the paper, ", ours: "Our goals, ", both: "Claims of the paper and goals of ours, "}
+    judged = {lab: "Claims of the paper: ", ours: "Our goals: ", both: "Claims of the paper and goals of ours: "}
     for folder, words in whose.items():
         page: Any = html.fromstring((folder / "report.html").read_text())
         assert words in page.xpath("//section[@id='summary']//table[@class='verdicts']//th/text()")

@@ -101,6 +101,20 @@ def take_options(given: dict[str, Any], on_bad_line: Callable[[InputError], None
     )
 
 
+def options_of(words: Iterable[str]) -> FileOptions:
+    """Return the options that `FileOptions.arguments` wrote; bad lines are left out without a word.
+
+    >>> options_of(["--text-column", "body", "--skip-bad"]).arguments()
+    ['--text-column', 'body', '--skip-bad']
+    """
+    given: dict[str, Any] = dict.fromkeys(HELP)
+    rest = iter(words)
+    for word in rest:
+        name = word.removeprefix("--").replace("-", "_")
+        given[name] = True if name == "skip_bad" else next(rest, None)
+    return take_options(given, lambda _: None)
+
+
 def normal(label: str) -> str:
     """Return a label without differences that mean nothing: letter case, and spaces and underscores for hyphens.
 

@@ -31,6 +31,7 @@ from eitr.lab.aggregation.gram import BatchedLinear
 from eitr.lab.aggregation.interface import BatchedRule
 from eitr.lab.aggregation.mean import BatchedFedAvg
 from eitr.lab.aggregation.nnm import BatchedNearestNeighbourMixing
+from eitr.lab.aggregation.one_by_one import OneByOne
 from eitr.lab.aggregation.order import BatchedMedian, BatchedTrimmedMean
 from eitr.lab.aggregation.reputation import BatchedReputation
 from eitr.lab.aggregation.residual import BatchedResidual
@@ -50,7 +51,7 @@ BATCHED: dict[type[Rule], type[BatchedRule]] = {
     FLDetector: BatchedFLDetector,
     FoundationFL: BatchedFoundationFL,
 }
-"""Rules without an entry that decide by inner products alone share `BatchedLinear`."""
+"""Rules without an entry that decide by inner products alone share `BatchedLinear`; all others run one by one."""
 
 
 def batched(
@@ -68,8 +69,10 @@ def batched(
     """
     if not rules:
         raise InputError("there is nothing to aggregate: no runs")
-    kind = type(rules[0])
-    form = BATCHED.get(kind, BatchedLinear if issubclass(kind, LinearRule) else None)
-    if form is None:
-        raise InputError(f"there is no batched form of the rule {rules[0].name!r}")
-    return form(rules, clients, parameters, torch.device(device), kernels=kernels)
+    return batched_form(rules[0])(rules, clients, parameters, torch.device(device), kernels=kernels)
+
+
+def batched_form(rule: Rule) -> type[BatchedRule]:
+    """Return the class that aggregates for a rule: its own batched form, or `OneByOne` where it has none."""
+    kind = type(rule)
+    return BATCHED.get(kind, BatchedLinear if issubclass(kind, LinearRule) else OneByOne)

@@ -6,9 +6,10 @@ so that figures and verdicts can be made again, elsewhere, without computing.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from eitr import plugins
 from eitr.lab.results.store import Results
 from eitr.lab.runs.profile import Profile
 from eitr.lab.runs.run import Run
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-HOLDS, FAILS, OPEN = STATUSES = ("holds", "does not hold", "cannot be judged")
+HOLDS, FAILS, OPEN, MEASURED = STATUSES = ("holds", "does not hold", "cannot be judged", "not judged by quick runs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +39,21 @@ class ClaimVerdict:
     """What we measured, with numbers."""
     holds: bool | None
     """None where the claim cannot be judged on this data or with this profile; `measured` then says why."""
+    judged: bool = True
+    """Whether the runs were long enough to judge any claim; those of the quick profile are not."""
 
     @property
     def status(self) -> str:
         """Return the verdict in words: one of `STATUSES`."""
+        if not self.judged:
+            return MEASURED
         return OPEN if self.holds is None else HOLDS if self.holds else FAILS
 
 
 class Experiment(ABC):
     """One figure of the paper, or a question of our own."""
 
+    plugin_group: ClassVar[str] = plugins.EXPERIMENTS
     id: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[str]
@@ -76,3 +82,8 @@ class Experiment(ABC):
     @abstractmethod
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Judge each claim of the paper about this figure, or each goal."""
+
+    def verdicts_of(self, results: Results, profile: Profile) -> list[ClaimVerdict]:
+        """Return the verdicts of a profile: the quick one is too short to judge a claim, it only measures."""
+        found = self.verdicts(results)
+        return [replace(one, holds=None, judged=False) for one in found] if profile.quick else found

@@ -7,12 +7,18 @@ Three lines make a figure again from results that are there:
     experiment("convergence").figure(results).savefig("convergence.svg")
 """
 
+from collections.abc import Mapping
+from typing import Any
+
+from eitr import plugins
 from eitr.errors import InputError
 from eitr.lab.experiments.ablation import Ablation
 from eitr.lab.experiments.attackers import Attackers
 from eitr.lab.experiments.centralised import Centralised
 from eitr.lab.experiments.clients import Clients
 from eitr.lab.experiments.clients_100 import Clients100
+from eitr.lab.experiments.comparison import Comparison
+from eitr.lab.experiments.comparison_grid import Grid
 from eitr.lab.experiments.convergence import Convergence
 from eitr.lab.experiments.hyper import Hyper
 from eitr.lab.experiments.images import ImagesExperiment
@@ -27,8 +33,9 @@ from eitr.lab.experiments.reputation_once import ReputationOnce
 from eitr.lab.experiments.robustness import Robustness
 from eitr.lab.experiments.theory import Theory
 from eitr.lab.experiments.weights import Weights
+from eitr.lab.results.metadata import COMPARE
 
-EXPERIMENTS: dict[str, Experiment] = {
+_OWN: dict[str, Experiment] = {
     kind.id: kind()
     for kind in (
         Centralised,
@@ -53,6 +60,22 @@ EXPERIMENTS: dict[str, Experiment] = {
 }
 
 
+def _adopted(value: Any) -> tuple[str, Experiment]:
+    if not isinstance(value, type) or not issubclass(value, Experiment):
+        raise InputError(f"{value!r} is no subclass of eitr.lab.experiments.interface.Experiment")
+    missing = [name for name in ("id", "title", "paper") if not isinstance(getattr(value, name, None), str)]
+    if missing:
+        raise InputError(f"the experiment {value.__name__} needs the class variables {', '.join(missing)}, texts")
+    if value.id == COMPARE:
+        raise InputError(f"the id {COMPARE!r} belongs to `eitr lab compare`; give {value.__name__} another one")
+    if value.__abstractmethods__:
+        raise InputError(f"{value.__name__} does not implement {', '.join(sorted(value.__abstractmethods__))}")
+    return value.id, value()
+
+
+EXPERIMENTS: plugins.Registry[Experiment] = plugins.Registry("experiment", plugins.EXPERIMENTS, _OWN, _adopted)
+
+
 def experiment(id: str) -> Experiment:
     """Return the experiment of an id.
 
@@ -62,3 +85,8 @@ def experiment(id: str) -> Experiment:
     if id not in EXPERIMENTS:
         raise InputError(f"there is no experiment {id!r}; there are: {', '.join(EXPERIMENTS)}")
     return EXPERIMENTS[id]
+
+
+def experiment_of(id: str, grid: Mapping[str, Any]) -> Experiment:
+    """Return the experiment of an id in a result folder, which has a grid if it holds a comparison."""
+    return Comparison(Grid.from_json(grid)) if grid and id == COMPARE else experiment(id)

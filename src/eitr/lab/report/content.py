@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
-from eitr.lab.experiments.registry import experiment
+from eitr.lab.experiments.registry import experiment_of
 from eitr.lab.plotting import figure_svg
 from eitr.lab.results.metadata import LabMetadata, Timings
 from eitr.lab.results.store import Store
@@ -48,7 +48,7 @@ class Section:
 
 def make_section(id: str, lab: LabMetadata, store: Store, times: Timings) -> Section:
     """Return the section of one experiment, from the results that are there."""
-    chosen = experiment(id)
+    chosen = experiment_of(id, lab.grid)
     runs = chosen.runs(lab.full_profile())
     missing = sum(not store.has(run) for run in runs)
     seconds = times.of([run.key for run in runs])
@@ -64,7 +64,7 @@ def make_section(id: str, lab: LabMetadata, store: Store, times: Timings) -> Sec
         seconds=seconds,
         table=chosen.table(results),
         summary=chosen.summary(results),
-        verdicts=chosen.verdicts(results),
+        verdicts=chosen.verdicts_of(results, lab.full_profile()),
         svg=figure_svg(
             chosen.figure(results),
             title=chosen.title,

@@ -10,11 +10,13 @@ from eitr.lab.experiments.interface import STATUSES, Table
 from eitr.lab.report.content import Section, claims_heading
 from eitr.lab.results.metadata import LabMetadata, Timings
 
+QUICK = "The quick profile has too few and too short rounds to judge a claim. It shows what was measured."
+
 
 def json_document(lab: LabMetadata, times: Timings, sections: Sequence[Section]) -> str:
     """Return everything a report says, as JSON; a number that is not there is null."""
     content = {
-        "lab": {**asdict(lab), "seconds": times.total},
+        "lab": {**asdict(lab), "data_arguments": lab.public_data_arguments(), "seconds": times.total},
         "counts": {status: sum(section.count(status) for section in sections) for status in STATUSES},
         "distinct_runs": len({run for section in sections for run in section.runs}),
         "experiments": [_experiment(section) for section in sections],
@@ -64,6 +66,7 @@ def markdown_verdicts(lab: LabMetadata, sections: Sequence[Section]) -> str:
     lines = [
         "# Verdicts",
         "",
+        *([QUICK, ""] if lab.full_profile().quick else []),
         f"Profile {_cell(lab.profile)}, data {_cell(lab.data)}, {lab.seeds} seeds; means ± one standard deviation.",
         "",
         f"| experiment | {claims_heading(sections)} | we measured | verdict |",

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from eitr.lab.experiments.interface import FAILS, HOLDS, OPEN, Table
+from eitr.lab.experiments.interface import FAILS, HOLDS, MEASURED, OPEN, Table
 from eitr.lab.report.content import CLAIMED, WANTED, Section, claims_heading
 from eitr.lab.results.metadata import LabMetadata, Timings
 
@@ -18,7 +18,12 @@ class Badge(NamedTuple):
     symbol: str
 
 
-BADGES = {HOLDS: Badge("holds", "✓"), FAILS: Badge("fails", "✗"), OPEN: Badge("open", "?")}
+BADGES = {
+    HOLDS: Badge("holds", "✓"),
+    FAILS: Badge("fails", "✗"),
+    OPEN: Badge("open", "?"),
+    MEASURED: Badge("open", "–"),
+}
 SUBJECTS = {CLAIMED: "Claims of the paper", WANTED: "Our goals"}
 LONG = 14
 """A table with more rows is folded."""
@@ -30,12 +35,14 @@ def page(lab: LabMetadata, timings: Timings, sections: Sequence[Section]) -> str
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )
     templates.filters |= {"cell": cell, "duration": duration}
+    counts = {status: sum(section.count(status) for section in sections) for status in BADGES}
     templates.tests |= {"number_or_none": is_number, "number_column": is_number_column}
     return templates.get_template("report.html").render(
         lab=lab,
         sections=sections,
         badges=BADGES,
-        counts={status: sum(section.count(status) for section in sections) for status in BADGES},
+        counts=counts,
+        shown=[MEASURED] if counts[MEASURED] else [HOLDS, FAILS, OPEN],
         unfinished=sum(not section.finished for section in sections),
         subject=SUBJECTS.get(claims_heading(sections), "Claims of the paper and goals of ours"),
         claims_heading=claims_heading,

@@ -3,10 +3,11 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from eitr.datasets.own.options import FileOptions, options_of
 from eitr.datasets.registry import SOURCES
 from eitr.errors import InputError
 from eitr.io.atomic import write_atomically
@@ -14,10 +15,12 @@ from eitr.lab.runs.profile import Profile, make_profile
 
 METADATA = "lab.json"
 TIMINGS = "timings.json"
+COMPARE = "compare"
+"""The id of the experiment that a grid describes, and the name of its profile."""
 
 _KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
     **dict.fromkeys(("data", "data_digest", "profile"), str),
-    **dict.fromkeys(("hardware", "versions"), dict),
+    **dict.fromkeys(("grid", "plugins", "hardware", "versions"), dict),
     "seeds": int,
     "data_arguments": (list, tuple),
 }
@@ -26,7 +29,7 @@ _KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabMetadata:
-    """What `lab.json` says about a lab run. The first four determine the results, the others say how they were made."""
+    """What `lab.json` says about a lab run. The first six determine the results, the others say how they were made."""
 
     experiments: Sequence[str]
     profile: str
@@ -34,9 +37,13 @@ class LabMetadata:
     seeds: int
     data_digest: str = ""
     """The digest of the examples, where they were read: other examples of the same name do not go into the folder."""
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    """What `eitr lab compare` was asked for; empty for the experiments of the registry."""
     data_arguments: Sequence[str] = ()
-    """The words of the command that name the data, where the name alone does not."""
+    """The words of the command that name the data: `--data` with the whole path of a file, then the options."""
     command: str = ""
+    plugins: Mapping[str, str] = field(default_factory=dict)
+    """The files of `--plugin`, with the SHA-256 of their content."""
     device: str = ""
     hardware: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
@@ -44,25 +51,53 @@ class LabMetadata:
 
     def full_profile(self) -> Profile:
         """Return the profile that the experiments were asked with."""
+        if self.grid:
+            return comparison_profile(self.data, self.seeds)
         return make_profile(self.profile, data=self.data, seeds=self.seeds)
 
     def command_for(self, *ids: str, resume: bool = False) -> str:
-        """Return the command that computes some experiments as these were."""
-        return run_command(ids, self.full_profile(), self.data_arguments, resume=resume)
+        """Return the command that computes some experiments, or the comparison, as these were.
+
+        >>> LabMetadata(experiments=["weights"], profile="quick", data="mine", seeds=1).command_for("weights")
+        'eitr lab run weights --data mine.npz --profile quick --seeds 1 --out results'
+        >>> grid = {"rules": ["fused", "median"], "rounds": 9}
+        >>> compared = LabMetadata(experiments=[COMPARE], profile=COMPARE, data="builtin", seeds=2, grid=grid)
+        >>> compared.command_for(COMPARE, resume=True)
+        'eitr lab compare --rule fused,median --rounds 9 --data builtin --seeds 2 --out results --resume'
+        """
+        words = ["compare", *_grid_words(self.grid)] if self.grid else ["run", *ids]
+        words += self.public_data_arguments()
+        words += [] if self.grid else ["--profile", self.profile]
+        words += ["--seeds", str(self.seeds)]
+        words += [word for name in self.plugins for word in ("--plugin", name)]
+        return shlex.join(["eitr", "lab", *words, "--out", "results"] + ["--resume"] * resume)
+
+    def public_data_arguments(self) -> list[str]:
+        """Return the words of the command that name the data, without the folder of a file: it may name a person."""
+        option, data, *words = self._data_arguments()
+        return [option, Path(data).name, *words]
+
+    def data_and_options(self) -> tuple[str, FileOptions]:
+        """Return the data as `--data` names them, and how their files are read."""
+        _, data, *words = self._data_arguments()
+        return data, options_of(words)
+
+    def _data_arguments(self) -> Sequence[str]:
+        # Older labs wrote no words: they read data sets, and prepared files, by their name.
+        return self.data_arguments or ("--data", self.data if self.data in SOURCES else f"{self.data}.npz")
 
 
-def run_command(
-    ids: Sequence[str], profile: Profile, data_arguments: Sequence[str] = (), *, resume: bool = False
-) -> str:
-    """Return the command that computes experiments.
+def comparison_profile(data: str, seeds: int) -> Profile:
+    """Return the profile of a comparison: its grid has everything but data and seeds."""
+    return replace(make_profile("paper", data=data, seeds=seeds), name=COMPARE)
 
-    >>> run_command(["weights"], make_profile("quick", data="mine.npz", seeds=1), resume=True)
-    'eitr lab run weights --data mine.npz --profile quick --seeds 1 --out results --resume'
-    """
-    data = data_arguments or ("--data", profile.data if profile.data in SOURCES else f"{profile.data}.npz")
-    words = ["eitr", "lab", "run", *ids, *data, "--profile", profile.name]
-    words += ["--seeds", str(len(profile.seeds)), "--out", "results"]
-    return shlex.join(words + ["--resume"] * resume)
+
+def _grid_words(grid: Mapping[str, Any]) -> list[str]:
+    words: list[str] = []
+    for name, value in grid.items():
+        option = {"rules": "rule", "attacks": "attack"}.get(name, name.replace("_", "-"))
+        words += [f"--{option}", ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)]
+    return words
 
 
 def read_metadata(folder: Path) -> LabMetadata:
@@ -76,7 +111,8 @@ def read_metadata(folder: Path) -> LabMetadata:
         for name, kind in _KINDS.items():
             if not isinstance(getattr(metadata, name), kind):
                 raise TypeError(name)
-        if not all(isinstance(word, str) for word in metadata.data_arguments):
+        words = metadata.data_arguments
+        if len(words) == 1 or not all(isinstance(word, str) for word in words):
             raise TypeError("data_arguments")
     except FileNotFoundError:
         raise InputError(f"{path} is missing: give the folder of a lab run, made by `eitr lab run ... --out`") from None

@@ -11,6 +11,8 @@ from eitr.compiled import JIT
 from eitr.datasets.interface import Examples
 from eitr.datasets.registry import load
 from eitr.errors import InputError
+from eitr.lab.aggregation.one_by_one import OneByOne
+from eitr.lab.aggregation.registry import batched_form
 from eitr.lab.results.store import Computed
 from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.runs.run import Run
@@ -56,6 +58,14 @@ def check_runs(runs: Sequence[Run], device: torch.device) -> None:
                 f"the attack {run.attack.name!r} tries updates on the rule before it sends one, which only the engine "
                 "for processors can do: take --device cpu, on a machine with numba"
             )
+
+
+def slower_rules(runs: Sequence[Run], device: torch.device) -> list[str]:
+    """Return the names of the rules that this device computes run by run, because they have no batched form."""
+    if sparse(device):
+        return []
+    rules = {run.rule.name: run.rule for run in runs if isinstance(run, FederatedRun)}
+    return [name for name, rule in rules.items() if batched_form(rule) is OneByOne]
 
 
 def examples_for(runs: Sequence[Run], data: str | Examples, data_dir: Path | None) -> Examples | None:

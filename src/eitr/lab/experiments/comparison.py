@@ -1,0 +1,190 @@
+"""Rules of your choice against attacks of your choice: what `eitr lab compare` shows."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from eitr.lab.experiments.comparison_grid import NO_ATTACK, Grid, Setting
+from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
+from eitr.lab.experiments.robustness_cells import COLUMNS, Cell
+from eitr.lab.experiments.scenario import without_repeats
+from eitr.lab.experiments.seed_statistics import SeedValues, final
+from eitr.lab.plotting import FLOOR, as_percent, draw_spread, legend_below, panels, series_style, styled
+from eitr.lab.results.metadata import COMPARE
+from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+UNDEFINED = "n/a"
+COLUMNS_OF_PANELS = 3
+MOST_PANELS = 36
+"""A figure with more panels would be several metres long; the table has all numbers."""
+
+
+class Comparison(Experiment):
+    """Every rule of a grid against every attack, in every setting."""
+
+    id = COMPARE
+    title = "Comparison of rules under attack"
+    paper = "–"
+    ours = True
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        """What a reader of the figure should know."""
+        grid = self.grid
+        shown = f" The figure shows the first {MOST_PANELS} panels." if self._panels()[MOST_PANELS:] else ""
+        return (
+            f"After {grid.rounds} rounds of {grid.steps} local steps (learning rate {grid.learning_rate:g}) from a "
+            "random start. Rules are as the paper ran them; those that ask for the number of attackers are told the "
+            f"true one, unless it is set; {UNDEFINED} is where a rule is not defined for so many. Loss is against "
+            "FedAvg without attackers, seed by seed; the floor of an attack's success rate (ASR) is that model's. "
+            f"Rules are ordered by their worst case.{shown}"
+        )
+
+    def runs(self, profile: Profile) -> Sequence[Run]:
+        """Every cell of the grid, every rule without attackers, and the reference."""
+        return without_repeats(self.grid.runs(profile.data, profile.seeds))
+
+    def table(self, results: Results) -> Table:
+        """Return one row per setting, attack and rule."""
+        table = Table(("rule", "attack", "attackers", "clients", "alpha", *COLUMNS))
+        cells = _Cells(self.grid, results)
+        seen = set()
+        for setting in self.grid.settings:
+            for attack in (NO_ATTACK, *self.grid.threats):
+                share = setting.share if attack != NO_ATTACK else 0.0
+                for rule in self.grid.rules:
+                    where = (rule, attack, share, setting.clients, setting.alpha)
+                    if where not in seen:  # without attackers their share makes no other federation
+                        seen.add(where)
+                        cell = cells.at(rule, attack, setting)
+                        nothing = (UNDEFINED, *[None] * (len(COLUMNS) - 1))
+                        table.rows.append((*where, *(nothing if cell is None else cell.row)))
+        return table
+
+    def summary(self, results: Results) -> Table:
+        """Return one row per rule, the strongest first: what its worst case costs."""
+        cells = _Cells(self.grid, results)
+        rows = [_worst_case(self.grid, cells, rule) for rule in self.grid.rules]
+        return Table(
+            ("rule", "worst: points lost", "to", "points lost without attack", "worst ASR: points above floor", "of"),
+            [row for _, row in sorted(rows, key=lambda pair: pair[0])],
+        )
+
+    @styled
+    def figure(self, results: Results) -> "Figure":
+        """Draw accuracy, then attack success, over the rounds: one panel per setting and attack."""
+        cells = _Cells(self.grid, results)
+        wanted = [one for one in self._panels() if one[2] == "accuracy" or cells.measures(one[1])][:MOST_PANELS]
+        rows = -(-len(wanted) // COLUMNS_OF_PANELS)
+        figure, axes = panels(rows, min(COLUMNS_OF_PANELS, len(wanted)), height=2.5)
+        places: list[Any] = list(axes.flat)
+        for panel, (setting, attack, name) in zip(places, wanted, strict=False):
+            self._draw(panel, cells, setting, attack, name)
+        for panel in places[len(wanted) :]:
+            panel.set_axis_off()
+        legend_below(figure, axes.flat, columns=3)
+        return figure
+
+    def verdicts(self, results: Results) -> list[ClaimVerdict]:
+        """Return nothing: a comparison makes no claim."""
+        return []
+
+    def _panels(self) -> list[tuple[Setting, str, str]]:
+        threats = self.grid.threats or [NO_ATTACK]
+        return [
+            (setting, attack, name)
+            for setting in self.grid.settings
+            for attack in threats
+            for name in (("accuracy",) if attack == NO_ATTACK else ("accuracy", "ASR"))
+        ]
+
+    def _draw(self, axes: "Axes", cells: "_Cells", setting: Setting, attack: str, name: str) -> None:
+        for number, rule in enumerate(self.grid.rules):
+            there = cells.results(rule, attack, setting)
+            quantity = name if name == "accuracy" else _success(there)
+            if quantity and len(there):
+                curves = there.stacked(quantity)
+                draw_spread(axes, np.arange(1, curves.shape[1] + 1), curves, series_style(number, rule))
+        if name == "ASR":
+            floor = final(cells.reference(setting), f"asr.{attack}").mean
+            style = {"color": FLOOR.colour, "linestyle": FLOOR.dashes, "linewidth": FLOOR.width}
+            axes.axhline(floor, label=FLOOR.label, **style)
+            axes.set_ylim(bottom=0)
+        where = "no attack" if attack == NO_ATTACK else f"{attack}, {100 * setting.share:g} %"
+        axes.set_title(f"{'Accuracy' if name == 'accuracy' else name}: {where}\n{setting.clients} clients, "
+                       f"Dirichlet {setting.alpha:g}")  # fmt: skip
+        axes.set_xlabel("round")
+        as_percent(axes)
+
+
+class _Cells:
+    """The results of a grid, found by what is run in them."""
+
+    def __init__(self, grid: Grid, results: Results) -> None:
+        self._grid = grid
+        self._found: dict[Any, Result] = {result.run: result for result in results}
+        self._data = next(iter(self._found)).data
+        self._seeds = sorted({run.seed for run in self._found})
+
+    def results(self, rule: str, attack: str, setting: Setting) -> Results:
+        """Return the results of a cell, by seed; none where the rule is not defined."""
+        runs = [self._grid.run_of(rule, attack, setting, self._data, seed) for seed in self._seeds]
+        return Results(self._found[run] for run in runs if run is not None)
+
+    def reference(self, setting: Setting) -> Results:
+        """Return the results of FedAvg without attackers."""
+        return Results(self._found[self._grid.reference(setting, self._data, seed)] for seed in self._seeds)
+
+    def measures(self, attack: str) -> bool:
+        """Say whether the success of an attack is measured."""
+        return any(f"asr.{attack}" in result for result in self.reference(self._grid.settings[0]))
+
+    def at(self, rule: str, attack: str, setting: Setting) -> Cell | None:
+        """Return a cell; None where the rule is not defined."""
+        mine, reference = self.results(rule, attack, setting), self.reference(setting)
+        if not len(mine):
+            return None
+        accuracy = final(mine, "accuracy")
+        loss = final(reference, "accuracy").minus(accuracy)
+        if attack == NO_ATTACK or not self.measures(attack):
+            return Cell(accuracy, loss)
+        floor: SeedValues = final(reference, f"asr.{attack}")
+        return Cell(accuracy, loss, final(mine, _success(mine)), floor)
+
+
+def _success(results: Results) -> str:
+    """Return the name of the success that attacked runs recorded."""
+    return next((name for result in results for name in result.arrays if name.startswith("asr.")), "")
+
+
+def _worst_case(grid: Grid, cells: _Cells, rule: str) -> tuple[float, tuple[Any, ...]]:
+    """Return the worst loss of a rule, to sort by, and its row of the summary."""
+    losses, excesses = [], []
+    for setting in grid.settings:
+        for attack in grid.threats:
+            cell = cells.at(rule, attack, setting)
+            if cell is not None:
+                losses.append((cell.harm, grid.label(attack, setting)))
+                if cell.excess is not None:
+                    excesses.append((cell.excess, grid.label(attack, setting)))
+    clean = [cell.harm for setting in grid.settings if (cell := cells.at(rule, NO_ATTACK, setting)) is not None]
+    worst, excess = (max(found, default=(math.nan, "")) for found in (losses, excesses))
+    shown = (_points(worst[0]), worst[1], _points(max(clean, default=math.nan)), _points(excess[0]), excess[1])
+    return (math.inf if math.isnan(worst[0]) else worst[0]), (rule, *shown)
+
+
+def _points(share: float) -> float | str:
+    if math.isnan(share):
+        return UNDEFINED
+    return "diverged" if math.isinf(share) else round(100 * share, 2)

@@ -1,0 +1,188 @@
+"""The grid of a comparison: which rules meet which attacks in which federations, and the run of each cell."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, NamedTuple, Self
+
+from eitr.aggregation.attacker_count import UNKNOWN
+from eitr.aggregation.interface import Rule
+from eitr.aggregation.registry import rule_class
+from eitr.attacks.interface import Attack
+from eitr.attacks.registry import attack_class
+from eitr.errors import InputError
+from eitr.lab.experiments.robustness_grid import PLAN, TRUSTED
+from eitr.lab.runs.federated import FederatedRun, attackers_of, paper_rule
+from eitr.settings import parse_settings
+
+NO_ATTACK = "none"
+"""How a grid names the federation that nobody attacks."""
+REFERENCE = "fedavg"
+"""The rule that losses and floors are measured against, without attackers."""
+
+
+class Setting(NamedTuple):
+    """One federation of a grid."""
+
+    share: float
+    """Of attackers, where there is an attack."""
+    clients: int
+    alpha: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceRun(FederatedRun):
+    """FedAvg without attackers, which measures the floor of every attack of a grid."""
+
+    measured: tuple[tuple[str, Attack], ...] = ()
+    """The attacks, as the grid writes them."""
+
+    @property
+    def probes(self) -> dict[str, Attack]:
+        """Return the attacks whose success is measured."""
+        return dict(self.measured)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """What is compared: every rule meets every attack in every setting, and is also run without attackers.
+
+    A rule or an attack is written as its name, then its settings: `trimmed-mean:beta=0.2`.
+    """
+
+    rules: tuple[str, ...] = ()
+    attacks: tuple[str, ...] = ()
+    attackers: tuple[float, ...] = (0.3,)
+    """Shares of attackers."""
+    clients: tuple[int, ...] = (10,)
+    alpha: tuple[float, ...] = (0.9,)
+    """Concentrations of the Dirichlet partition."""
+    rounds: int = 40
+    steps: int = 150
+    """Local steps of a client in a round."""
+    learning_rate: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name, what in (("rules", "rule"), ("attacks", "attack (or `none`)")):
+            if not getattr(self, name):
+                raise InputError(f"name at least one {what}; `eitr lab compare --list` shows them")
+        for item in fields(self):
+            values = getattr(self, item.name)
+            if isinstance(values, tuple) and (not values or len(set(values)) < len(values)):
+                raise InputError(f"{item.name}: name at least one, and each once, not {', '.join(map(str, values))}")
+        if any(not 0 < share < 1 for share in self.attackers):
+            raise InputError("attackers are shares of the clients, above 0 and below 1")
+        if self.rounds < 1 or self.steps < 1 or min(self.clients) < 1:
+            raise InputError("clients, rounds and steps are counts of at least 1")
+        if not self.learning_rate > 0 or not min(self.alpha) > 0:
+            raise InputError("alpha and the learning rate must be above 0")
+        for setting in self.settings:
+            if self.attacks != (NO_ATTACK,) and not attackers_of(setting.share, setting.clients):
+                raise InputError(f"{setting.share:g} of {setting.clients} clients is nobody: take a larger share")
+        for rule in self.rules:
+            make_rule(rule, 0, max(self.clients))
+        for attack in self.attacks:
+            make_attack(attack)
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
+        """Return the grid that `as_json` wrote."""
+        known = {item.name for item in fields(cls)}
+        if not found or set(found) - known:
+            raise InputError(f"a grid has {', '.join(sorted(known))}, not {', '.join(sorted(found))}")
+        values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in found.items()}
+        return cls(**values)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the grid as JSON values."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @property
+    def settings(self) -> Sequence[Setting]:
+        """The federations."""
+        return [Setting(share, n, alpha) for n in self.clients for alpha in self.alpha for share in self.attackers]
+
+    @property
+    def threats(self) -> Sequence[str]:
+        """The attacks, without `none`."""
+        return [attack for attack in self.attacks if attack != NO_ATTACK]
+
+    def label(self, attack: str, setting: Setting) -> str:
+        """Return an attack and its setting in words; what does not vary in the grid is left out.
+
+        >>> grid = Grid(rules=("median",), attacks=("shift",), clients=(10, 50))
+        >>> grid.label("shift", grid.settings[1])
+        'shift, 30 %, 50 clients'
+        """
+        words = [attack, f"{100 * setting.share:g} %"]
+        words += [f"{setting.clients} clients"] * (len(self.clients) > 1)
+        return ", ".join(words + [f"alpha {setting.alpha:g}"] * (len(self.alpha) > 1))
+
+    def run_of(self, rule: str, attack: str, setting: Setting, data: str, seed: int) -> FederatedRun | None:
+        """Return the run of one seed of a cell; None where the rule is not defined for so many attackers."""
+        chosen = make_attack(attack)
+        attackers = attackers_of(setting.share, setting.clients) if chosen else 0
+        if chosen is None and rule == REFERENCE:
+            return self.reference(setting, data, seed)
+        made = make_rule(rule, attackers, setting.clients)
+        if made is None:
+            return None
+        return replace(self._federation(setting, data, seed), rule=made, attack=chosen, attackers=attackers)
+
+    def reference(self, setting: Setting, data: str, seed: int) -> ReferenceRun:
+        """Return the run that losses and floors are measured against."""
+        same = self._federation(setting, data, seed)
+        made = {attack: make_attack(attack) for attack in self.threats}
+        measured = tuple((label, attack) for label, attack in made.items() if attack is not None)
+        return ReferenceRun(**{item.name: getattr(same, item.name) for item in fields(same)}, measured=measured)
+
+    def runs(self, data: str, seeds: Sequence[int]) -> Iterator[FederatedRun]:
+        """Yield all runs; some come more than once."""
+        for setting in self.settings:
+            for seed in seeds:
+                yield self.reference(setting, data, seed)
+                for rule in self.rules:
+                    for attack in (NO_ATTACK, *self.threats):
+                        run = self.run_of(rule, attack, setting, data, seed)
+                        if run is not None:
+                            yield run
+
+    def _federation(self, setting: Setting, data: str, seed: int) -> FederatedRun:
+        return FederatedRun(
+            data=data,
+            rule=paper_rule(REFERENCE),
+            clients=setting.clients,
+            alpha=setting.alpha,
+            rounds=self.rounds,
+            steps=self.steps,
+            plan=replace(PLAN, learning_rate=self.learning_rate),
+            trusted=TRUSTED,
+            seed=seed,
+        )
+
+
+def make_rule(text: str, attackers: int, clients: int) -> Rule | None:
+    """Return a rule of a grid, told how many attack unless it says so itself; None where it is not defined then.
+
+    >>> make_rule("multi-krum", 3, 10), make_rule("bulyan", 3, 10), make_rule("trimmed-mean:beta=0.1", 3, 10)
+    (MultiKrum(ramp=0, attackers=3), None, TrimmedMean(ramp=0, beta=0.1))
+    """
+    name, *assignments = text.split(":")
+    chosen = rule_class(name)
+    settings = parse_settings(chosen, assignments)
+    told = settings.get("attackers", attackers)
+    if chosen.takes_attackers and told != UNKNOWN and not chosen.defined(clients, told):
+        return None
+    return paper_rule(name, attackers, clients, **settings)
+
+
+def make_attack(text: str) -> Attack | None:
+    """Return an attack of a grid; None for `none`.
+
+    >>> make_attack("ipm:epsilon=0.5")
+    Ipm(extra_epochs=0, epsilon=0.5)
+    """
+    if text == NO_ATTACK:
+        return None
+    name, *assignments = text.split(":")
+    chosen = attack_class(name)
+    return chosen(**parse_settings(chosen, assignments))
