@@ -59,6 +59,7 @@ def federations(
         attack=attack,
         attackers=attackers,
         plan=profile.plan,
+        steps=profile.steps,
     )
     return [replace(base, seed=seed, **changes) for seed in profile.seeds]
 

@@ -58,8 +58,9 @@ class Trainees:
         usual = np.full(clients, run.steps) if run.steps else run.plan.epochs * self._clients.batches_an_epoch
         mine = usual.copy()
         if attack is not None:
-            # As many more as the extra epochs are more epochs.
-            mine[self._attackers] = usual[self._attackers] * (run.plan.epochs + attack.extra_epochs) // run.plan.epochs
+            # As many more, or fewer, as they train more or fewer epochs than honest clients; at least one.
+            theirs = usual[self._attackers] * run.epochs_of_attackers // run.plan.epochs
+            mine[self._attackers] = np.maximum(theirs, 1)
         own = self._clients.draw(seeds[:clients], mine)
         # The server takes as many steps as a client, as in FLTrust: the length of its own step is everybody's.
         trusted = self._server.draw(seeds[clients:], np.array([int(np.median(usual))]))
