@@ -16,11 +16,11 @@ ATTACKER_COUNT = ("multi-krum", "bulyan", "nnm", "dnc", "foundation-fl")
 ALL_RULES = (
     *("fused", "reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual", "fltrust"),
     *("multi-krum", "bulyan", "geometric-median", "centred-clipping", "nnm", "dnc", "flame", "fldetector"),
-    "foundation-fl",
+    *("foundation-fl", "published-code"),
 )
 WITHIN_RANGE = (
     *("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual"),
-    *("multi-krum", "bulyan", "geometric-median", "dnc", "fldetector", "foundation-fl"),
+    *("multi-krum", "bulyan", "geometric-median", "dnc", "fldetector", "foundation-fl", "published-code"),
 )
 """Rules whose result lies between the values sent; the others add to the base, or mix by matrix products."""
 SHIFTING = (
