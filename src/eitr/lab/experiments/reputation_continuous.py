@@ -14,6 +14,7 @@ from eitr.lab.experiments.attack_scores import (
     span,
 )
 from eitr.lab.experiments.interface import ClaimVerdict
+from eitr.lab.experiments.paper_figures import printed
 from eitr.lab.experiments.reputation_once import AttackScores, split
 from eitr.lab.results.store import Result, Results
 
@@ -28,7 +29,7 @@ class ReputationContinuous(AttackScores):
 
     id: ClassVar[str] = "reputation-continuous"
     title: ClassVar[str] = "Reputation under continued attack"
-    paper: ClassVar[str] = "Fig. fix_rep b, varied_rep b"
+    paper: ClassVar[str] = printed("fix_rep b", "varied_rep b")
     schedule: ClassVar[str] = "from"
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:

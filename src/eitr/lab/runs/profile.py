@@ -37,9 +37,9 @@ QUICK = Profile(
 )
 PAPER = Profile(
     name="paper",
-    # The paper's 442,190 pages give each of 10 clients, and still of 100, more than 30 batches, so that 10 epochs are 300
-    # steps. Our data sets have a twenty-fifth of the pages: 10 epochs of a client's own would be a fraction of that work,
-    # and with 100 clients next to nothing. With the steps fixed, clients go through the pages they have again and again.
+    # The paper's 442,190 pages give each of 10 clients, and still of 100, more than 30 batches: 10 epochs are 300
+    # steps. Our data sets have a twenty-fifth of the pages, so that 10 epochs of a client's own would be a fraction of
+    # that work, and with 100 clients next to nothing. With the steps fixed, clients go through their pages repeatedly.
     steps=300,
 )
 PROFILES = {profile.name: profile for profile in (QUICK, PAPER)}
