@@ -124,6 +124,7 @@ def _make_report(folder: Path, as_json: bool) -> None:
         table.add_row("", Text(one["id"], "bold"), "")
         for verdict in one.get("verdicts", ()):
             mark = {True: Text("holds", "green"), False: Text("fails", "red"), None: Text("open", "yellow")}
-            table.add_row(mark[verdict["holds"]], verdict["claim"], verdict["measured"])
+            reading = f" ({verdict['reading']})" if verdict["reading"] else ""
+            table.add_row(mark[verdict["holds"]], f"{verdict['claim']}{reading}", verdict["measured"])
     console.print(table)
     console.print(Text.assemble("\nreport: ", (str(page), "bold")))

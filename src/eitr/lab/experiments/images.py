@@ -11,7 +11,7 @@ from eitr.lab.experiments import by_share
 from eitr.lab.experiments.claim_checks import floor_text, leads, listed
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.paper_figures import printed
-from eitr.lab.experiments.scenario import OURS, PAPER_RULES, RIVALS
+from eitr.lab.experiments.scenario import OURS, PAPER_RULES, READINGS, RIVALS
 from eitr.lab.experiments.seed_statistics import SeedValues, final, floor_of
 from eitr.lab.plotting import FLOOR, RULE_STYLES, as_percent, legend_below, panels, styled
 from eitr.lab.results.store import Results
@@ -63,6 +63,7 @@ class ImagesExperiment(Experiment):
     id = "images"
     title = "Another task: pictures"
     paper = printed("CIFAR_attack")
+    reading = READINGS[OURS]
     note = (
         "CIFAR-10 and ResNet-18 after the last of 20 rounds, from a seeded random start (the paper's is pretrained on "
         "ImageNet): 15,000 of the 50,000 training pictures, 2 local epochs, attackers 3. The dotted lines are a model "

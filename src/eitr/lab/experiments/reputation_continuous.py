@@ -16,6 +16,7 @@ from eitr.lab.experiments.attack_scores import (
 from eitr.lab.experiments.interface import ClaimVerdict
 from eitr.lab.experiments.paper_figures import printed
 from eitr.lab.experiments.reputation_once import AttackScores, split
+from eitr.lab.experiments.scenario import OURS, READINGS
 from eitr.lab.results.store import Result, Results
 
 LOW = 0.5
@@ -30,6 +31,7 @@ class ReputationContinuous(AttackScores):
     id: ClassVar[str] = "reputation-continuous"
     title: ClassVar[str] = "Reputation under continued attack"
     paper: ClassVar[str] = printed("fix_rep b", "varied_rep b")
+    reading: ClassVar[str] = READINGS[OURS]
     schedule: ClassVar[str] = "from"
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:

@@ -18,6 +18,7 @@ from eitr.lab.experiments.attack_scores import (
 )
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
 from eitr.lab.experiments.paper_figures import printed
+from eitr.lab.experiments.scenario import OURS, READINGS
 from eitr.lab.plotting import styled
 from eitr.lab.results.store import Result, Results
 from eitr.lab.runs.federated import paper_rule
@@ -60,6 +61,7 @@ class ReputationOnce(AttackScores):
     id: ClassVar[str] = "reputation-once"
     title: ClassVar[str] = "Reputation after one attack"
     paper: ClassVar[str] = printed("fix_rep a", "varied_rep a")
+    reading: ClassVar[str] = READINGS[OURS]
     schedule: ClassVar[str] = "once"
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
