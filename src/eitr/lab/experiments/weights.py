@@ -92,8 +92,12 @@ class Weights(Experiment):
                 mesh = heat_map(panel, grid, rows=names if column == 0 else [""] * len(names), columns=rounds, low=0,
                                  high=high)  # fmt: skip
                 panel.axhline(honest_clients - 0.5, color="white", linewidth=2.5)
-                panel.set_title(f"{title.replace(' with', chr(10) + 'with')}\n{ATTACK_TITLES[attack]}, {epochs} epochs")
-                panel.set_xlabel("round")
+                if row == 0:
+                    panel.set_title(title.replace(" with", "\nwith"))
+                if column == 0:
+                    panel.set_ylabel(f"{ATTACK_TITLES[attack]},\n{epochs} epochs", fontweight="bold")
+                if row == len(settings) - 1:
+                    panel.set_xlabel("round")
         colour_bar(figure, mesh, axes, "weight")
         return figure
 
