@@ -32,7 +32,7 @@ QUICK = Profile(
     rounds=15,
     # As many epochs as in the paper, so that the attackers' 5 more weigh as much as there, but short ones. So few steps
     # must be long: with this rate the built-in pages are learnt by round 15 (clean FedAvg: 0.87, as good as a linear
-    # model on all pages at once), and `convergence attackers weights`, 116 runs, take some four minutes on two cores.
+    # model on all pages at once), and `convergence attackers weights`, 146 runs, take some minutes on two cores.
     plan=TrainingPlan(epochs=10, max_batches=4, learning_rate=0.2),
 )
 PAPER = Profile(
