@@ -92,7 +92,7 @@ class PublishedCode(Rule):
         weights = self.ramped(state, round, min_max(reputation, cutoff=True))
         model = weighted_mean(values, round.order, weights)
         np.clip(model, round.updates.min(axis=0), round.updates.max(axis=0), out=model)
-        notes = {"observed": len(observed)}
+        notes: dict[str, Any] = {"observed": len(observed)}
         if not (self.layers or paper_layers(parameters)):
             notes["layers"] = "not known: the update counts as one tensor; give the setting layers"
         return state, Result(model, weights, positive, negative, reputation, notes)

@@ -147,7 +147,7 @@ def test_the_verdicts_on_a_claim_follow_one_another_in_the_order_of_the_readings
 def test_the_claims_of_experiments_with_one_rule_are_about_the_papers_text():
     for id in ("clients", "hyper", "poison-rate"):
         assert experiment(id).reading == "text"
-        assert {run.rule.name for run in experiment(id).runs(QUICK)} == {"reputation", "fedavg"}
+        assert {result.run.rule.name for result in results_of(id)} == {"reputation", "fedavg"}
 
 
 def test_every_asr_comes_with_its_floor():

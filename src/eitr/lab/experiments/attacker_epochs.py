@@ -1,6 +1,7 @@
 """How long attackers train: the one setting that decides which rule of the paper's comparison looks best."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,7 +105,7 @@ class AttackerEpochs(Experiment):
             verdict
             for attack in ATTACKS
             for epochs in _epochs(results)
-            for verdict in by_reading(lambda rule, at=(attack.name, epochs): _judge(results, rule, *at))
+            for verdict in by_reading(partial(_judge, results, attack.name, epochs))
         ]
 
 
@@ -119,7 +120,7 @@ def _final(results: Results, attack: str, epochs: int, rule: str, name: str) -> 
     return final(there, quantity)
 
 
-def _judge(results: Results, ours: str, attack: str, epochs: int) -> list[ClaimVerdict]:
+def _judge(results: Results, attack: str, epochs: int, ours: str) -> list[ClaimVerdict]:
     where = f"{ATTACK_TITLES[attack].capitalize()}, 30 %, attackers train {epochs} epochs"
     found: dict[str, Any] = {
         name: {f"{epochs} epochs": {rule: _final(results, attack, epochs, rule, name) for rule in rules_of(results)}}

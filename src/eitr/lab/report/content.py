@@ -17,7 +17,8 @@ OTHER = "other claims"
 """The heading of verdicts that are for no reading of the paper's method."""
 ABOUT_READINGS = (
     "The paper's method has three readings here: its text (the rule reputation), its published code, which computes "
-    "something else (the rule published-code), and what EITR uses instead (the rule fused, without validation pages)."
+    "something else (the rule published-code), and what EITR uses instead (the rule fused, without validation pages). "
+    "Where a reading has no verdict, the experiment was not run with it."
 )
 
 

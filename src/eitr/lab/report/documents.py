@@ -103,8 +103,8 @@ def _side_by_side(sections: Sequence[Section], readings: Mapping[str, Mapping[st
     lines = _head("experiment", claims_heading(sections), *(reading or OTHER for reading in readings))
     for section in sections:
         for same_claim in section.claims:
-            status = {verdict.reading: verdict.status for verdict in same_claim}
-            cells = [status.get(reading, "") for reading in readings]
+            judged = {verdict.reading: verdict.status for verdict in same_claim}
+            cells = [judged.get(reading, "") for reading in readings]
             lines.append(_row(_named(section), same_claim[0].claim, *cells))
     for status in STATUSES:
         numbers = [str(counts[status]) for counts in readings.values()]
