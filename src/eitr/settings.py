@@ -20,9 +20,14 @@ class Bounds:
     above: float = -math.inf
     below: float = math.inf
     choices: tuple[str, ...] = ()
+    """What a text may be, unless it has a form."""
+    form: str = ""
+    """What a text looks like that is none of a few choices; whoever declares it checks the text."""
 
     def describe(self) -> str:
         """Say in words what is allowed."""
+        if self.form:
+            return self.form
         if self.choices:
             return " or ".join(choice or "empty" for choice in self.choices)
         parts = [
@@ -94,7 +99,7 @@ def _allowed(value: Any, default: Any, bounds: Bounds) -> bool:
     if isinstance(default, bool):
         return isinstance(value, bool)
     if isinstance(default, str):
-        return value in bounds.choices
+        return isinstance(value, str) if bounds.form else value in bounds.choices
     kind = Integral if isinstance(default, int) else Real
     if not isinstance(value, kind) or isinstance(value, bool):
         return False

@@ -17,7 +17,7 @@ ATTACKER_COUNT = ("multi-krum", "bulyan", "nnm", "dnc", "foundation-fl")
 ALL_RULES = tuple(RULES)
 WITHIN_RANGE = (
     *("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual"),
-    *("multi-krum", "bulyan", "geometric-median", "dnc", "fldetector", "foundation-fl"),
+    *("multi-krum", "bulyan", "geometric-median", "dnc", "fldetector", "foundation-fl", "published-code"),
 )
 """Rules whose result lies between the values sent; the others add to the base, or mix by matrix products."""
 SHIFTING = (

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eitr import cli
+from eitr.aggregation import RULES
 from eitr.aggregation.rule_state import load_state
 from eitr.cli.aggregate_files import Job, run
 from eitr.errors import InputError
@@ -139,7 +140,7 @@ def test_clients_are_told_apart_by_id_not_by_row(desk):
     assert {client["id"]: client["weight"] for client in report["clients"]}["dora"] == 0.0
 
 
-@pytest.mark.parametrize("rule", [name for name in ALL_RULES if name not in ("reputation", "fused")])
+@pytest.mark.parametrize("rule", [name for name in ALL_RULES if not RULES[name].has_reputation])
 def test_what_a_rule_does_not_have_is_null(desk, rule):
     options = {"global": "base.npy", "root": "root.npy"}
     report = desk.good(rule=rule, **options)
@@ -613,6 +614,12 @@ def test_the_rules_are_listed_for_people(desk):
     assert "kappa" not in out
     for name in ALL_RULES:
         assert name in out
+
+
+def test_the_published_code_is_listed_as_research(desk):
+    _, out, _ = desk.call("rules")
+    (line,) = [line for line in out.splitlines() if "published-code" in line]
+    assert "for research, not for use" in line
 
 
 def test_the_settings_of_one_rule_are_shown(desk):

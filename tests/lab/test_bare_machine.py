@@ -121,7 +121,7 @@ def test_a_bare_machine_computes_and_another_makes_the_report(tmp_path):
     ran = python("-c", BARE, "run", "weights", *arguments)
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr.splitlines()[-1] == f"results in {out}; make the report with: eitr lab report {out}"
-    assert len(list((out / "runs").glob("*.npz"))) == 6
+    assert len(list((out / "runs").glob("*.npz"))) == 10
     assert not (out / "rounds.parquet").exists()
     refused = python("-c", BARE, "run", "weights", *arguments)
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)

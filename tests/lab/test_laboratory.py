@@ -53,9 +53,9 @@ def test_a_folder_has_a_file_per_run_its_metadata_and_its_timings(finished):
 def test_everything_can_be_made_of_a_folder_there_and_later(finished):
     lab = open_lab(finished.folder)
     assert lab == finished
-    assert len(lab.results("weights")) == 6
-    assert len(lab.table("weights").rows) == 60
-    assert len(lab.verdicts("weights")) == 8
+    assert len(lab.results("weights")) == 10
+    assert len(lab.table("weights").rows) == 100
+    assert len(lab.verdicts("weights")) == 16
     assert lab.figure("weights").axes
 
 
@@ -64,7 +64,7 @@ def test_a_report_brings_a_table_with_every_run_and_every_round(finished, tmp_pa
     assert open_lab(tmp_path / "lab").report() == tmp_path / "lab" / "report.html"
     table = parquet.read_table(tmp_path / "lab" / "rounds.parquet").to_pylist()
     accuracy = [row for row in table if row["quantity"] == "accuracy"]
-    assert len(accuracy) == 6 * 10
+    assert len(accuracy) == 10 * 10
     assert {row["round"] for row in accuracy} == set(range(1, 11))
     assert {row["data"] for row in table} == {"small"}
 

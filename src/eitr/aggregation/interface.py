@@ -134,7 +134,9 @@ class Result:
     weights: Floats | None = None
     """(clients,): what each client's values counted for; they sum to 1."""
     positive: NDArray[np.int64] | None = None
+    """(clients,): accepted parameters, of those that the rule observes."""
     negative: NDArray[np.int64] | None = None
+    """(clients,): rejected parameters, of those that the rule observes."""
     reputation: Floats | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     """Anything else worth knowing, as JSON values."""

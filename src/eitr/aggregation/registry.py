@@ -18,6 +18,7 @@ from eitr.aggregation.interface import Rule
 from eitr.aggregation.median import Median
 from eitr.aggregation.multi_krum import MultiKrum
 from eitr.aggregation.nnm import NearestNeighbourMixing
+from eitr.aggregation.published_code import PublishedCode
 from eitr.aggregation.reputation import Reputation
 from eitr.aggregation.residual import Residual
 from eitr.aggregation.trimmed_mean import TrimmedMean
@@ -44,6 +45,7 @@ _OWN: dict[str, type[Rule]] = {
         Flame,
         FLDetector,
         FoundationFL,
+        PublishedCode,
     )
 }
 

@@ -69,7 +69,7 @@ class Reputation(Rule):
         positive = found.positive
         negative = found.negative
         state, reputation = self._model.update(state, Observations(round.ids, positive, negative))
-        weights = self.ramped(state, round, self._normalised(reputation))
+        weights = self.ramped(state, round, min_max(reputation, cutoff=self.cutoff))
         model = combine(found, round.order, weights)
         return state, Result(model, weights, positive, negative, reputation)
 
@@ -89,12 +89,19 @@ class Reputation(Rule):
     def _model(self) -> ReputationModel:
         return ReputationModel(kappa=self.kappa, a=self.a, W=self.W, c=self.c, s=self.s)
 
-    def _normalised(self, reputation: Floats) -> Floats:
-        """Return R^-: min-max over the round's clients; equal reputations, or a single client, weigh the same."""
-        spread = reputation.max() - reputation.min()
-        if spread < EQUAL:
-            return np.ones_like(reputation)
-        normalised = (reputation - reputation.min()) / spread
-        if self.cutoff:
-            normalised[normalised < 1 / len(normalised)] = 0.0
-        return np.asarray(normalised)
+
+def min_max(reputation: Floats, *, cutoff: bool) -> Floats:
+    """Return R^-: min-max over the round's clients; equal reputations, or a single client, weigh the same.
+
+    With `cutoff`, values below 1/M become 0.
+
+    >>> min_max(np.array([0.2, 0.3, 0.6]), cutoff=True).round(2).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    spread = reputation.max() - reputation.min()
+    if spread < EQUAL:
+        return np.ones_like(reputation)
+    normalised = (reputation - reputation.min()) / spread
+    if cutoff:
+        normalised[normalised < 1 / len(normalised)] = 0.0
+    return np.asarray(normalised)

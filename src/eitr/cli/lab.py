@@ -289,7 +289,8 @@ def _make_report(folder: Path, as_json: bool) -> None:
             continue
         table.add_row("", Text(one["id"], "bold"), "")
         for verdict in one.get("verdicts", ()):
-            table.add_row(marks[verdict["verdict"]], verdict["claim"], verdict["measured"])
+            reading = f" ({verdict['reading']})" if verdict["reading"] else ""
+            table.add_row(marks[verdict["verdict"]], f"{verdict['claim']}{reading}", verdict["measured"])
     if table.rows:
         console.print(table)
     if told["counts"][MEASURED]:

@@ -1,8 +1,8 @@
 """The style of all figures: one line style per rule, the mean over seeds with its spread, and SVG as output.
 
-Colours are those of Okabe and Ito, which colour-blind readers tell apart; a line also has its own dashes and its own
-marker, so that a figure reads in black and white. matplotlib is imported when something is drawn, and pyplot never: a
-figure belongs to whoever asked for it.
+Colours are those of Okabe and Ito, with a grey and an indigo, which colour-blind readers tell apart; a line also has
+its own dashes and its own marker, so that a figure reads in black and white. matplotlib is imported when something is
+drawn, and pyplot never: a figure belongs to whoever asked for it.
 """
 
 import functools
@@ -25,8 +25,8 @@ R = TypeVar("R")
 WIDTH = 10.4
 """Inches; shown about 1000 pixels wide, where the letters are about as large as those of the text around them."""
 
-BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE, GREY = (
-    "#000000", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#6b6b6b",
+BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE, GREY, INDIGO = (
+    "#000000", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#6b6b6b", "#4b0082",
 )  # fmt: skip
 
 SETTINGS: dict[str, Any] = {
@@ -69,7 +69,8 @@ class LineStyle:
 
 RULE_STYLES: dict[str, LineStyle] = {
     "reputation": LineStyle("Reputation", VERMILION, "-", "o", 2.4),
-    "reputation-median": LineStyle("Reputation (median rescaling)", ORANGE, (0, (6, 1.5)), "D"),
+    "published-code": LineStyle("Published code", ORANGE, (0, (6, 1.5)), "D", 2.4),
+    "fused": LineStyle("Fused", INDIGO, (0, (10, 1.5)), "h", 2.4),
     "fedavg": LineStyle("FedAvg", BLACK, (0, (1, 1.2)), "s"),
     "residual": LineStyle("Residual", BLUE, (0, (4, 1.5)), "^"),
     "median": LineStyle("Median", GREEN, (0, (5, 1.5, 1, 1.5)), "v"),

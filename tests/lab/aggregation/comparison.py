@@ -89,7 +89,7 @@ def is_clear(rule, updates) -> bool:
     if rule.name == "reputation":
         settings = {"varpi": rule.varpi, "lambda_": rule.lambda_, "rescale": rule.rescale}
         found = (oracle.confidences(column, **settings)[1] for column in updates.T)
-    elif rule.name == "residual" and len(updates) >= 4:
+    elif rule.name in ("residual", "published-code") and len(updates) >= 4:
         found = (residual_confidences(column, lambda_=rule.lambda_)[0] for column in updates.T)
     else:
         return True

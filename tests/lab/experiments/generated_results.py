@@ -4,6 +4,7 @@ import hashlib
 
 import numpy as np
 
+from eitr.lab.experiments.scenario import READINGS
 from eitr.lab.results.store import Result, Results
 from eitr.lab.runs.federated import FederatedRun
 
@@ -11,6 +12,7 @@ FEDERATED = [
     "centralised",
     "convergence",
     "attackers",
+    "attacker-epochs",
     "poison-rate",
     "clients",
     "looping",
@@ -21,6 +23,8 @@ FEDERATED = [
 # How well the rules do under attack: a share of the attackers' influence that gets through.
 LEAKS = {
     "reputation": 0.1,
+    "published-code": 0.2,
+    "fused": 0.15,
     "fedavg": 1.0,
     "residual": 0.6,
     "median": 0.45,
@@ -55,13 +59,13 @@ def generated_result(run, *, leaks=LEAKS, speeds=None, level=0.84, noise=1.0):
         )
     attacker = np.zeros(run.clients, bool)
     attacker[random.permutation(run.clients)[: run.attackers]] = True
-    weights = np.where(attacker, 0.05 if run.rule.name == "reputation" else 0.9, 1.0) * random.uniform(
+    weights = np.where(attacker, 0.05 if run.rule.name in READINGS else 0.9, 1.0) * random.uniform(
         0.8, 1.0, (run.rounds, run.clients)
     )
     if getattr(run.rule, "cutoff", False):
         weights[1:, attacker] = 0
     arrays["weights"] = weights / weights.sum(axis=1, keepdims=True)
-    if run.rule.name == "reputation":
+    if run.rule.has_reputation:
         arrays["negative"] = np.where(attacker, 900, 100) + random.integers(0, 50, weights.shape)
         arrays["reputation"] = np.where(attacker, 0.1, 0.8) * np.ones_like(weights)
     arrays["attacker"] = attacker

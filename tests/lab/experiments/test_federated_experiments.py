@@ -1,4 +1,4 @@
-"""The nine experiments on federations, on made-up results: tables, figures, and claims that hold and do not."""
+"""The ten experiments on federations, on made-up results: tables, figures, and claims that hold and do not."""
 
 from dataclasses import replace
 from functools import cache
@@ -7,27 +7,29 @@ import numpy as np
 import pytest
 
 from eitr.lab.experiments.registry import experiment
+from eitr.lab.experiments.scenario import READINGS
 from eitr.lab.plotting import figure_svg
 from eitr.lab.results.store import Result, Results
 from eitr.lab.runs.profile import PROFILES, make_profile
 from tests.lab.experiments.generated_results import FEDERATED, LEAKS, generated_result, generated_results
 
-STRONG = {**LEAKS, "reputation": 0.01}
-WEAK = {**LEAKS, "reputation": 1.5}
+STRONG = {**LEAKS, **dict.fromkeys(READINGS, 0.01)}
+WEAK = {**LEAKS, **dict.fromkeys(READINGS, 1.5)}
 QUICK = replace(PROFILES["quick"], rounds=100)
 
 
 @cache
 def results_of(id, how="strong"):
     leaks = STRONG if how == "strong" else WEAK
-    speeds = {"reputation": 2.0 if how == "strong" else 30.0}
+    speeds = dict.fromkeys(READINGS, 2.0 if how == "strong" else 30.0)
     return generated_results(
         experiment(id), QUICK, leaks=leaks, speeds={**dict.fromkeys(LEAKS, 10.0), **speeds}, noise=1e-4
     )
 
 
-def verdict(id, words, results):
-    found = [one for one in experiment(id).verdicts(results) if words in one.claim]
+def verdict(id, words, results, reading="text"):
+    """The verdict on a claim for one reading of the paper's method; claims about something else have none."""
+    found = [one for one in experiment(id).verdicts(results) if words in one.claim and one.reading in ("", reading)]
     assert len(found) == 1, [one.claim for one in found]
     return found[0]
 
@@ -68,7 +70,7 @@ def test_one_seed_is_enough(id):
 @pytest.mark.parametrize("good", [3, 0])
 def test_a_rule_that_diverged_does_not_break_anything(id, good):
     def broken(result):
-        if result.run.rule.name not in ("foolsgold", "reputation"):
+        if result.run.rule.name not in ("foolsgold", *READINGS):
             return result
         arrays = {name: array.copy() for name, array in result.arrays.items()}
         for name in arrays.keys() - {"attacker", "counts", "parameters", "failed"}:
@@ -79,7 +81,7 @@ def test_a_rule_that_diverged_does_not_break_anything(id, good):
     results = Results(broken(result) for result in results_of(id))
     assert not any(" nan" in one.measured for one in experiment(id).verdicts(results))
     assert all(one.holds is not True or "Reputation" not in one.claim for one in experiment(id).verdicts(results)
-               if id in ("convergence", "attackers", "looping"))  # fmt: skip
+               if id in ("convergence", "attackers", "attacker-epochs", "looping"))  # fmt: skip
     assert experiment(id).table(results).rows
     assert experiment(id).figure(results).axes
 
@@ -102,8 +104,50 @@ def test_a_rule_that_diverged_does_not_break_anything(id, good):
     ],
 )
 def test_a_claim_holds_with_a_strong_rule_and_not_with_a_weak_one(id, words):
-    assert verdict(id, words, results_of(id)).holds is True
-    assert verdict(id, words, results_of(id, "weak")).holds is False
+    for reading in READINGS.values():
+        assert verdict(id, words, results_of(id), reading).holds is True
+        assert verdict(id, words, results_of(id, "weak"), reading).holds is False
+
+
+@pytest.mark.parametrize(
+    ("id", "words"),
+    [
+        ("convergence", "No attack: Reputation is 2.7x"),
+        ("convergence", "lowest training loss"),
+        ("attackers", "Label flipping: Reputation has the lowest ASR"),
+        ("attackers", "at least 72.3 %"),
+        ("attacker-epochs", "Label flipping, 30 %, attackers train 5 epochs: Reputation has the lowest ASR"),
+        ("looping", "Backdoor: under the looping attack Reputation"),
+        ("clients-100", "no attack: Reputation converges"),
+    ],
+)
+def test_each_reading_is_judged_by_its_own_rule(id, words):
+    leaks, speeds = ({**dict.fromkeys(READINGS, weak), "fused": strong} for weak, strong in ((1.5, 0.01), (30.0, 2.0)))
+    results = generated_results(
+        experiment(id),
+        QUICK,
+        leaks={**LEAKS, **leaks},
+        speeds={**dict.fromkeys(LEAKS, 10.0), **speeds},
+        noise=1e-4,
+    )
+    judged = {reading: verdict(id, words, results, reading).holds for reading in READINGS.values()}
+    assert judged == {"text": False, "published code": False, "fused": True}
+
+
+def test_the_verdicts_on_a_claim_follow_one_another_in_the_order_of_the_readings():
+    for id in ("convergence", "attackers", "attacker-epochs", "looping", "clients-100", "weights"):
+        verdicts = [one for one in experiment(id).verdicts(results_of(id)) if one.reading]
+        assert verdicts
+        for first in range(0, len(verdicts), 3):
+            group = verdicts[first : first + 3]
+            assert [one.reading for one in group] == list(READINGS.values())
+            assert len({one.claim for one in group}) == 1
+
+
+def test_the_claims_of_experiments_with_one_rule_are_about_the_papers_text():
+    for id in ("clients", "hyper", "poison-rate"):
+        assert experiment(id).reading == "text"
+        assert {result.run.rule.name for result in results_of(id)} == {"reputation", "fedavg"}
 
 
 def test_every_asr_comes_with_its_floor():
@@ -119,26 +163,8 @@ def test_convergence_is_judged_at_99_percent_of_clean_fedavg_seed_by_seed():
     row = dict(zip(table.columns, table.rows[0], strict=True))
     assert (row["attack"], row["rule"]) == ("none", "Reputation")
     fedavg, ours = (results.where(attack=None, rule=name).stacked("accuracy") for name in ("fedavg", "reputation"))
-    paper = ours[:2]  # the other two are the median's rescaling
-    expected = [np.argmax(one >= 0.99 * reference[-1]) + 1 for one, reference in zip(paper, fedavg, strict=True)]
+    expected = [np.argmax(one >= 0.99 * reference[-1]) + 1 for one, reference in zip(ours, fedavg, strict=True)]
     assert row["rounds to converge"] == np.mean(expected)
-
-
-@pytest.mark.parametrize("id", ["convergence", "attackers"])
-def test_our_variant_stands_beside_the_paper_s_and_is_not_judged(id):
-    def spoiled(result):
-        if getattr(result.run.rule, "rescale", "paper") != "median":
-            return result
-        return Result(result.run, {**result.arrays, "accuracy": np.zeros(result.run.rounds)})
-
-    profile = replace(PROFILES["paper"], seeds=(0,))
-    results = generated_results(experiment(id), profile)
-    changed = Results(map(spoiled, results))
-    assert experiment(id).verdicts(changed) == experiment(id).verdicts(results)
-    table = experiment(id).table(changed)
-    accuracies = {row[table.columns.index("rule")]: row[table.columns.index("accuracy")] for row in table.rows}
-    assert accuracies["Reputation (median rescaling)"] == 0
-    assert accuracies["Reputation"] > 0.8
 
 
 def test_too_few_rounds_leave_a_claim_open():
@@ -203,10 +229,31 @@ def test_an_attack_of_many_words_may_be_weaker(change, words, before, after):
 
 def test_weights_are_judged_from_round_two_on_with_and_without_the_cut_off():
     results = results_of("weights")
-    assert verdict("weights", "Backdoor, Reputation: attackers weigh 0", results).holds is False
-    assert verdict("weights", "Backdoor, Reputation with cut-off: attackers weigh 0", results).holds is True
-    assert verdict("weights", "Backdoor, Residual", results).holds is True
-    assert verdict("weights", "Backdoor, Reputation: honest", results).holds is True
+    for reading in READINGS.values():
+        assert (
+            verdict("weights", "Backdoor, attackers train 15 epochs, Reputation: attackers", results, reading).holds
+            is False
+        )
+        assert (
+            verdict("weights", "Backdoor, attackers train 15 epochs, Reputation: honest", results, reading).holds
+            is True
+        )
+    assert verdict("weights", "Backdoor, attackers train 15 epochs, Reputation with cut-off", results).holds is True
+    assert verdict("weights", "Backdoor, attackers train 15 epochs, Residual", results).holds is True
+
+
+def test_weights_are_judged_for_each_number_of_epochs_by_itself():
+    def zeroed(result):
+        if result.run.epochs_of_attackers != 5 or result.run.rule.name != "published-code":
+            return result
+        weights = np.where(result["attacker"], 0.0, 0.5) * np.ones((10, 1))
+        return Result(result.run, {**result.arrays, "weights": weights})
+
+    results = Results(map(zeroed, generated_results(experiment("weights"), PROFILES["paper"])))
+    nothing = "epochs, Reputation: attackers weigh 0"
+    assert verdict("weights", f"Backdoor, attackers train 5 {nothing}", results, "published code").holds is True
+    assert verdict("weights", f"Backdoor, attackers train 15 {nothing}", results, "published code").holds is False
+    assert verdict("weights", f"Backdoor, attackers train 5 {nothing}", results, "text").holds is False
 
 
 def test_a_residual_weight_of_zero_is_found_out():
@@ -214,7 +261,12 @@ def test_a_residual_weight_of_zero_is_found_out():
         weights = np.where(result["attacker"], 0.0, 0.5) * np.ones((10, 1))
         return Result(result.run, {**result.arrays, "weights": weights})
 
-    assert verdict("weights", "Backdoor, Residual", Results(map(zeroed, results_of("weights")))).holds is False
+    assert (
+        verdict(
+            "weights", "Backdoor, attackers train 15 epochs, Residual", Results(map(zeroed, results_of("weights")))
+        ).holds
+        is False
+    )
 
 
 def test_looping_is_compared_with_the_repeated_attack():

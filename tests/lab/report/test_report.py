@@ -110,36 +110,86 @@ def test_the_page_is_made_for_everybody(page):
 def test_an_experiment_shows_its_claims_numbers_and_command(page):
     section = page.get_element_by_id("weights")
     text = section.text_content()
-    assert "Fig. comparision" in text
+    assert "Fig. 12 (comparision)" in text
     assert "eitr lab run weights --data builtin --profile quick --seeds 1 --out results" in text
-    assert len(section.xpath(".//table[contains(@class, 'verdicts')]/tbody/tr")) == 8
-    assert len(section.xpath(".//table[contains(@class, 'numbers')]/tbody/tr")) == 60
+    assert len(section.xpath(".//table[contains(@class, 'verdicts')]/tbody/tr")) == 16
+    assert len(section.xpath(".//table[contains(@class, 'numbers')]/tbody/tr")) == 100
 
 
 def test_the_summary_counts_and_says_how_it_was_made(page):
     text = page.get_element_by_id("summary").text_content()
-    for words in ("two cores", "2.13.0", "2026-01-02T03:04:05Z", "1 h 6 min", "1 min 15 s", "builtin"):
+    for words in ("two cores", "2.13.0", "2026-01-02T03:04:05Z", "1 h 6 min", "2 min 5 s", "builtin"):
         assert words in text
-    assert "Claims of the paper: 14 measured, none judged." in page.xpath("//header")[0].text_content()
+    assert "Claims of the paper: 22 measured, none judged." in page.xpath("//header")[0].text_content()
 
 
 def test_the_json_says_the_same(lab, page):
     found = json.loads((lab / "report.json").read_text())
     assert [one["id"] for one in found["experiments"]] == IDS
-    assert sum(found["counts"].values()) == 14
+    assert sum(found["counts"].values()) == 22
     weights = found["experiments"][1]
-    assert len(weights["table"]["rows"]) == 60
+    assert len(weights["table"]["rows"]) == 100
     assert {(one["verdict"], one["holds"]) for one in weights["verdicts"]} == {("not judged by quick runs", None)}
-    assert found["counts"]["not judged by quick runs"] == 14
+    assert found["counts"]["not judged by quick runs"] == 22
     assert weights["verdicts"][0]["claim"] in page.get_element_by_id("weights").text_content()
-    assert weights["runs"] == 6
+    assert weights["runs"] == 10
     assert found["lab"]["seeds"] == 1
 
 
-def test_the_markdown_has_a_row_a_claim(lab):
-    lines = (lab / "verdicts.md").read_text().splitlines()
-    assert sum(line.startswith("| ") for line in lines) == 1 + 14
-    assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in lines if line.startswith("|"))
+OPEN = "not judged by quick runs"
+
+
+def columns_of(line):
+    return len(re.findall(r"(?<!\\)\|", line)) - 1
+
+
+def test_the_markdown_has_a_row_for_each_claim_and_then_for_each_verdict(lab):
+    short, long = (lab / "verdicts.md").read_text().split("## What was measured")
+    # 6 claims of poison-rate and clients, 8 of weights; the last row has the numbers of verdicts.
+    rows = [line for line in short.splitlines() if line.startswith("| ")]
+    assert len(rows) == 1 + 6 + 8 + 1
+    assert rows[0] == "| experiment | the paper says | text | published code | fused | other claims |"
+    assert {columns_of(row) for row in rows} == {6}
+    (weights,) = [row for row in rows if "Label flipping, attackers train 15 epochs, Reputation: honest" in row]
+    assert weights.startswith("| weights, Fig. 12 |")
+    assert weights.endswith(f"| {OPEN} | {OPEN} | {OPEN} |  |")
+    (residual,) = [row for row in rows if "Label flipping, attackers train 15 epochs, Residual" in row]
+    assert residual.endswith(f"|  |  |  | {OPEN} |")
+    rows = [line for line in long.splitlines() if line.startswith("| ")]
+    assert len(rows) == 1 + 22
+    assert {columns_of(row) for row in rows} == {5}
+
+
+def test_verdicts_are_counted_for_each_reading(lab, page):
+    found = json.loads((lab / "report.json").read_text())
+    assert {reading: sum(counts.values()) for reading, counts in found["counts_by_reading"].items()} == {
+        "text": 4 + 2 + 4, "published code": 4, "fused": 4, "other claims": 4,
+    }  # fmt: skip
+    (table,) = page.xpath("//table[caption[starts-with(., 'Claims by reading')]]")
+    assert [row.xpath("./td/text()")[0] for row in table.xpath("./tbody/tr")] == list(found["counts_by_reading"])
+    assert "three readings" in page.get_element_by_id("summary").text_content()
+
+
+def test_a_report_without_readings_has_one_table_of_verdicts(tmp_path):
+    folder = make_lab(tmp_path / "lab", ids=["ablation"])
+    make_report(folder)
+    text = (folder / "verdicts.md").read_text()
+    assert "reading" not in text
+    assert {columns_of(line) for line in text.splitlines() if line.startswith("|")} == {4}
+    assert json.loads((folder / "report.json").read_text())["counts_by_reading"] == {}
+
+
+def test_every_report_says_how_much_clients_train(lab, page, tmp_path):
+    work = "10 epochs of at most 4 batches a round, 15 for attackers"
+    assert work in page.get_element_by_id("summary").text_content()
+    assert work in (lab / "verdicts.md").read_text()
+    assert work in json.loads((lab / "report.json").read_text())["lab"]["local_work"]
+    folder = make_lab(tmp_path / "lab", ids=["weights"], profile="paper")
+    make_report(folder)
+    assert (
+        "300 steps a round for every honest client, whatever its number of pages, 450 for attackers"
+        in (folder / "verdicts.md").read_text()
+    )
 
 
 def test_a_quick_report_never_says_that_a_claim_does_not_hold(lab):
@@ -155,7 +205,7 @@ def test_the_paper_profile_is_judged(tmp_path):
     page: Any = html.fromstring(make_report(folder).read_text())
     badges = {" ".join(badge.text_content().split()) for badge in page.xpath("//span[contains(@class, 'badge')]")}
     assert badges <= {"✓ holds", "✗ does not hold", "? cannot be judged"}
-    assert "Claims of the paper, judged setting by setting: of 8, " in page.xpath("//header")[0].text_content()
+    assert "Claims of the paper, judged setting by setting: of 32, " in page.xpath("//header")[0].text_content()
     told = json.loads((folder / "report.json").read_text())
     assert told["counts"]["not judged by quick runs"] == 0
     assert "not judged by quick runs" not in (folder / "verdicts.md").read_text()
@@ -178,7 +228,7 @@ def test_an_unfinished_experiment_is_listed_with_how_to_go_on(tmp_path):
     folder = make_lab(tmp_path / "lab", ids=["poison-rate", "weights"], leave_out=2)
     page: Any = html.fromstring(make_report(folder).read_text())
     text = page.get_element_by_id("weights").text_content()
-    assert "2 of 6 runs are missing" in text
+    assert "2 of 10 runs are missing" in text
     assert "eitr lab run weights --data builtin --profile quick --seeds 1 --out results --resume" in text
     assert "1 experiment is unfinished" in page.xpath("//header")[0].text_content()
     assert not (folder / "figures" / "weights.svg").exists()
@@ -188,9 +238,9 @@ def test_an_unfinished_experiment_is_listed_with_how_to_go_on(tmp_path):
 
 
 def test_a_lab_where_nothing_is_finished_still_has_a_report(tmp_path):
-    folder = make_lab(tmp_path / "lab", ids=["weights"], leave_out=6)
+    folder = make_lab(tmp_path / "lab", ids=["weights"], leave_out=10)
     text = make_report(folder).read_text()
-    assert "6 of 6 runs are missing" in text
+    assert "10 of 10 runs are missing" in text
     assert "of 0, " in text
 
 

@@ -9,6 +9,7 @@ def test_the_paper_s_profile_has_the_paper_s_settings():
     paper = make_profile("paper")
     assert (paper.rounds, paper.seeds, paper.plan) == (100, (0, 1, 2), TrainingPlan())
     assert (paper.plan.batch_size, paper.plan.learning_rate) == (64, 0.01)
+    assert paper.steps == paper.plan.epochs * paper.plan.max_batches == 300
     assert not paper.quick
 
 

@@ -6,6 +6,7 @@ import pytest
 from eitr.attacks.backdoor import Backdoor
 from eitr.attacks.label_flip import LabelFlip
 from eitr.attacks.schedule import Schedule
+from eitr.errors import InputError
 from eitr.lab.runs.federated import FederatedRun, paper_rule
 from eitr.model.plan import TrainingPlan
 
@@ -23,6 +24,7 @@ CHANGES: dict[str, Any] = {
     "schedule": Schedule.parse("from:2"),
     "plan": TrainingPlan(epochs=9),
     "steps": 150,
+    "attacker_epochs": 5,
     "trusted": 300,
     "exclusive": "religion",
 }
@@ -62,6 +64,29 @@ def test_a_run_describes_itself_with_names_and_numbers():
         "source": "health",
         "target": "non-sensitive",
     }
+
+
+def test_a_field_that_was_added_later_is_part_of_a_key_only_where_it_is_used():
+    assert "attacker_epochs" not in RUN.describe()
+    assert replace(RUN, attacker_epochs=5).describe()["attacker_epochs"] == 5
+
+
+def test_attackers_train_the_plans_epochs_and_those_of_the_attack_unless_the_run_says_how_many():
+    assert RUN.epochs_of_attackers == 15
+    assert replace(RUN, attack=LabelFlip(extra_epochs=2)).epochs_of_attackers == 12
+    assert replace(RUN, attacker_epochs=5).epochs_of_attackers == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"attacker_epochs": -1}, "a count, not -1"),
+        ({"attack": None, "attackers": 0, "attacker_epochs": 5}, "leave attacker_epochs at 0"),
+    ],
+)
+def test_epochs_of_attackers_that_make_no_sense_are_refused(changes, words):
+    with pytest.raises(InputError, match=words):
+        replace(RUN, **changes)
 
 
 def test_rules_are_as_the_paper_ran_them():

@@ -138,6 +138,19 @@ def test_with_steps_that_are_counted_attackers_take_more_in_proportion(examples)
     assert trainees.draw(2).steps == [*(16 if mark else 10 for mark in people.attacker), 10]  # 10 (3 + 2) / 3
 
 
+@pytest.mark.parametrize(("epochs", "steps"), [(1, 100), (3, 300), (5, 500)])
+def test_attackers_take_more_or_fewer_steps_as_they_train_more_or_fewer_epochs(examples, epochs, steps):
+    people, trainees = make(examples, attack=LabelFlip(), steps=300, attacker_epochs=epochs)
+    drawn = trainees.draw(1)
+    assert drawn.steps == [*(steps if mark else 300 for mark in people.attacker), 300]
+    assert [len(pages_of(drawn, client)) for client in range(5)] == drawn.steps
+
+
+def test_attackers_take_at_least_one_step(examples):
+    people, trainees = make(examples, attack=LabelFlip(), steps=2, attacker_epochs=1)
+    assert trainees.draw(1).steps == [*(1 if mark else 2 for mark in people.attacker), 2]
+
+
 def test_without_trusted_pages_the_server_still_has_something_to_train_on(examples):
     people, trainees = make(examples, trusted=0)
     drawn = trainees.draw(1)

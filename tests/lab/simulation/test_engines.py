@@ -25,7 +25,10 @@ from eitr.model.network import Network  # noqa: E402
 from eitr.model.plan import TrainingPlan  # noqa: E402
 from tests.lab.small import small_data  # noqa: E402
 
-RULES = ("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual", "fltrust", "fused")
+RULES = (
+    *("reputation", "fedavg", "median", "trimmed-mean", "foolsgold", "residual", "fltrust", "fused"),
+    "published-code",
+)
 PLAN = TrainingPlan(epochs=2, max_batches=3, batch_size=16, learning_rate=0.1)
 CPU = torch.device("cpu")
 

@@ -31,9 +31,9 @@ class Outcome(NamedTuple):
     weights: Tensor
     """(runs, clients) float64, rows sum to 1; a row of NaN where the global model was kept (FLTrust)."""
     negative: Tensor | None = None
-    """(runs, clients) int64: rejected parameters (reputation rule only; the others were accepted)."""
+    """(runs, clients) int64: rejected parameters among those that the rule observes (rules with a reputation)."""
     reputation: Tensor | None = None
-    """(runs, clients) float64 (reputation rule only)."""
+    """(runs, clients) float64 (rules with a reputation)."""
 
 
 class BatchedRule(ABC):

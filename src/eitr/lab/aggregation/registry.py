@@ -16,6 +16,7 @@ from eitr.aggregation.interface import Rule
 from eitr.aggregation.linear import LinearRule
 from eitr.aggregation.median import Median
 from eitr.aggregation.nnm import NearestNeighbourMixing
+from eitr.aggregation.published_code import PublishedCode
 from eitr.aggregation.reputation import Reputation
 from eitr.aggregation.residual import Residual
 from eitr.aggregation.trimmed_mean import TrimmedMean
@@ -33,6 +34,7 @@ from eitr.lab.aggregation.mean import BatchedFedAvg
 from eitr.lab.aggregation.nnm import BatchedNearestNeighbourMixing
 from eitr.lab.aggregation.one_by_one import OneByOne
 from eitr.lab.aggregation.order import BatchedMedian, BatchedTrimmedMean
+from eitr.lab.aggregation.published_code import BatchedPublishedCode
 from eitr.lab.aggregation.reputation import BatchedReputation
 from eitr.lab.aggregation.residual import BatchedResidual
 
@@ -50,6 +52,7 @@ BATCHED: dict[type[Rule], type[BatchedRule]] = {
     Flame: BatchedFlame,
     FLDetector: BatchedFLDetector,
     FoundationFL: BatchedFoundationFL,
+    PublishedCode: BatchedPublishedCode,
 }
 """Rules without an entry that decide by inner products alone share `BatchedLinear`; all others run one by one."""
 

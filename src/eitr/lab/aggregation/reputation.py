@@ -14,8 +14,8 @@ from eitr.lab.aggregation.detection import Detection, Settings, detect
 from eitr.lab.aggregation.interface import BatchedRule, Outcome, normalised
 
 
-class BatchedReputation(BatchedRule):
-    """`eitr.aggregation.reputation.Reputation`: the reputation-weighted mean of rectified parameters."""
+class ReputationMemory(BatchedRule):
+    """What rules with the paper's reputation model share: settings, history, and weights from reputations."""
 
     remembers = ("history", "rounds")
 
@@ -23,15 +23,6 @@ class BatchedReputation(BatchedRule):
         super().__init__(rules, *arguments, **options)
         self.kappa, self.a, self.W, self.c = (self.settings(name)[:, None] for name in ("kappa", "a", "W", "c"))
         self.window = self.settings("s", torch.int64)[:, None] + 1
-        paper = [rule.rescale == "paper" for rule in self.rules]  # type: ignore[attr-defined]
-        self.detection = Settings(
-            varpi=self.settings("varpi"),
-            delta=self.settings("delta"),
-            lambda_=self.settings("lambda_"),
-            paper=torch.tensor(paper, device=self.device),
-            any_paper=any(paper),
-        )
-        self.cutoff = self.settings("cutoff", torch.bool)[:, None]
         depth = max(rule.s for rule in self.rules) + 1  # type: ignore[attr-defined]
         # (runs, clients, rounds): reputations, newest first; only the first `rounds` of them mean anything, and NaN
         # nothing: a client that came later.
@@ -51,19 +42,61 @@ class BatchedReputation(BatchedRule):
         """Return a history as long as the longest of this batch."""
         return torch.nn.functional.pad(part, (0, self.history.shape[2] - part.shape[1])) if name == "history" else part
 
+    def _next_round(self) -> None:
+        """Make room for the reputations of a new round."""
+        self.rounds += 1
+        self.history = self.history.roll(1, dims=2)
+
+    def _remember(self, positive: Tensor, negative: Tensor, group: slice) -> Tensor:
+        """Put R = (kappa P + W a) / (kappa P + eta N + W) into the history; return its faded mean."""
+        for_it = self.kappa[group] * positive
+        against = (1.0 - self.kappa[group]) * negative
+        total = for_it + against + self.W[group]
+        self.history[group, :, 0] = for_it / total + self.a[group] * (self.W[group] / total)
+        age = torch.arange(self.history.shape[2], device=self.device)
+        fading = torch.exp(-self.c[group] * age) * (age < torch.minimum(self.window[group], self.rounds))
+        weights = fading[:, None] * ~self.history[group].isnan()
+        return (weights * self.history[group].nan_to_num()).sum(dim=2) / weights.sum(dim=2)
+
+    def _shares(self, reputation: Tensor, cutoff: Tensor) -> Tensor:
+        """Return R^-: min-max over the clients; equal reputations weigh the same.
+
+        Where `cutoff` (runs, 1) is true, values below 1/M become 0.
+        """
+        lowest = reputation.amin(dim=1, keepdim=True)
+        spread = reputation.amax(dim=1, keepdim=True) - lowest
+        shares = (reputation - lowest) / torch.where(spread < EQUAL, 1.0, spread)
+        shares = torch.where(cutoff & (shares < 1 / self.clients), 0.0, shares)
+        return torch.where(spread < EQUAL, torch.ones_like(shares), shares)
+
+
+class BatchedReputation(ReputationMemory):
+    """`eitr.aggregation.reputation.Reputation`: the reputation-weighted mean of rectified parameters."""
+
+    def __init__(self, rules: Sequence[Rule], *arguments: Any, **options: Any) -> None:
+        super().__init__(rules, *arguments, **options)
+        paper = [rule.rescale == "paper" for rule in self.rules]  # type: ignore[attr-defined]
+        self.detection = Settings(
+            varpi=self.settings("varpi"),
+            delta=self.settings("delta"),
+            lambda_=self.settings("lambda_"),
+            paper=torch.tensor(paper, device=self.device),
+            any_paper=any(paper),
+        )
+        self.cutoff = self.settings("cutoff", torch.bool)[:, None]
+
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
         models = torch.empty((self.runs, self.parameters), dtype=torch.float32, device=self.device)
         negative = torch.empty((self.runs, self.clients), dtype=torch.int64, device=self.device)
         weights = torch.empty((self.runs, self.clients), dtype=torch.float64, device=self.device)
         reputation = torch.empty_like(weights)
-        self.rounds += 1
-        self.history = self.history.roll(1, dims=2)
+        self._next_round()
         # What must last from the detection to the combination: a byte a value and eight a parameter.
         for group in run_groups(self.runs, self.parameters * (self.clients + 8), self.device):
             found = self._detect(updates[group], group)
             negative[group] = found.negative
-            reputation[group] = self._remember(negative[group], group)
-            weights[group] = normalised(self._shares(reputation[group], group))
+            reputation[group] = self._remember(self.parameters - found.negative, found.negative, group)
+            weights[group] = normalised(self._shares(reputation[group], self.cutoff[group]))
             reach = self.detection.of(group).reach
             models[group] = combine(updates[group], found, reach, weights[group], cuda=self.cuda)
         return Outcome(models, weights, negative, reputation)
@@ -74,22 +107,3 @@ class BatchedReputation(BatchedRule):
 
             return detect_columns(updates, self.detection.of(group))
         return detect(updates, self.detection.of(group))
-
-    def _remember(self, negative: Tensor, group: slice) -> Tensor:
-        """Put R = (kappa P + W a) / (kappa P + eta N + W) into the history; return its faded mean."""
-        for_it = self.kappa[group] * (self.parameters - negative)
-        against = (1.0 - self.kappa[group]) * negative
-        total = for_it + against + self.W[group]
-        self.history[group, :, 0] = for_it / total + self.a[group] * (self.W[group] / total)
-        age = torch.arange(self.history.shape[2], device=self.device)
-        fading = torch.exp(-self.c[group] * age) * (age < torch.minimum(self.window[group], self.rounds))
-        weights = fading[:, None] * ~self.history[group].isnan()
-        return (weights * self.history[group].nan_to_num()).sum(dim=2) / weights.sum(dim=2)
-
-    def _shares(self, reputation: Tensor, group: slice) -> Tensor:
-        """Return R^-: min-max over the clients; equal reputations weigh the same."""
-        lowest = reputation.amin(dim=1, keepdim=True)
-        spread = reputation.amax(dim=1, keepdim=True) - lowest
-        shares = (reputation - lowest) / torch.where(spread < EQUAL, 1.0, spread)
-        shares = torch.where(self.cutoff[group] & (shares < 1 / self.clients), 0.0, shares)
-        return torch.where(spread < EQUAL, torch.ones_like(shares), shares)

@@ -38,7 +38,7 @@ class BatchedResidual(BatchedRule):
         models = torch.empty((self.runs, self.parameters), dtype=torch.float32, device=self.device)
         weights = torch.empty((self.runs, self.clients), dtype=torch.float64, device=self.device)
         for group in run_groups(self.runs, 4 * self.clients * self.parameters, self.device):
-            found = self._reweight(updates[group], group)
+            found = reweight_on(updates[group], self.delta[group], self.lambda_[group], cuda=self.cuda)
             largest = found.scores.amax(dim=1, keepdim=True)
             shares = (found.scores / torch.where(largest > 0, largest, 1.0)).square()
             weights[group] = normalised(torch.where(largest > 0, shares, 1.0))
@@ -47,12 +47,14 @@ class BatchedResidual(BatchedRule):
             models[group] = mean.clamp(updates[group].amin(dim=1), updates[group].amax(dim=1))
         return Outcome(models, weights)
 
-    def _reweight(self, updates: Tensor, group: slice) -> Reweighting:
-        if self.cuda:
-            from eitr.lab.aggregation.cuda_columns import reweight_columns
 
-            return Reweighting(*reweight_columns(updates, self.delta[group], self.lambda_[group]))
-        return reweight(updates, self.delta[group], self.lambda_[group])
+def reweight_on(updates: Tensor, delta: Tensor, lambda_: Tensor, *, cuda: bool) -> Reweighting:
+    """Judge the updates of at least four clients, with our CUDA kernels or with torch."""
+    if cuda:
+        from eitr.lab.aggregation.cuda_columns import reweight_columns
+
+        return Reweighting(*reweight_columns(updates, delta, lambda_))
+    return reweight(updates, delta, lambda_)
 
 
 def reweight(updates: Tensor, delta: Tensor, lambda_: Tensor) -> Reweighting:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eitr.lab.experiments.scenario import ATTACK_TITLES, select, values_of, variants_of
+from eitr.lab.experiments.scenario import ATTACK_TITLES, rules_of, values_of
 from eitr.lab.experiments.seed_statistics import SeedValues, final, floor_of
 from eitr.lab.plotting import FLOOR, RULE_STYLES, as_percent, at_least_wide, draw_spread
 from eitr.lab.results.store import Results
@@ -21,7 +21,7 @@ def shares_of(results: Results) -> list[float]:
 
 
 def settings(results: Results, attack: str, name: str) -> dict[str, dict[str, SeedValues]]:
-    """Return a final quantity by share (in words) and variant; `name` is accuracy or ASR."""
+    """Return a final quantity by share (in words) and rule; `name` is accuracy or ASR."""
     attacked = results.where(attack=attack)
     quantity = f"asr.{attack}" if name == "ASR" else name
     found: dict[str, dict[str, SeedValues]] = {}
@@ -29,7 +29,7 @@ def settings(results: Results, attack: str, name: str) -> dict[str, dict[str, Se
         there = attacked.where(attackers=attackers)
         share = attackers / next(iter(there)).run.clients
         found[f"{100 * share:.0f} % attackers"] = {
-            variant: final(select(there, variant), quantity) for variant in variants_of(there)
+            rule: final(there.where(rule=rule), quantity) for rule in rules_of(there)
         }
     return found
 
@@ -39,10 +39,10 @@ def rows(results: Results, attack: str) -> list[tuple[Any, ...]]:
     accuracy, success = settings(results, attack, "accuracy"), settings(results, attack, "ASR")
     floor = floor_of(results, attack, next(iter(results)).run.clients).mean
     found = []
-    for (setting, variants), share in zip(accuracy.items(), shares_of(results.where(attack=attack)), strict=True):
-        for variant, acc in variants.items():
-            asr = success[setting][variant]
-            label = RULE_STYLES[variant].label
+    for (setting, rules), share in zip(accuracy.items(), shares_of(results.where(attack=attack)), strict=True):
+        for rule, acc in rules.items():
+            asr = success[setting][rule]
+            label = RULE_STYLES[rule].label
             found.append((attack, share, label, acc.mean, acc.deviation, asr.mean, asr.deviation, floor))
     return found
 
@@ -51,12 +51,12 @@ def draw(axes: "Axes", results: Results, attack: str, name: str) -> None:
     """Draw accuracy or ASR of every rule over the share of attackers, with the floor under an ASR."""
     attacked = results.where(attack=attack)
     quantity = f"asr.{attack}" if name == "ASR" else "accuracy"
-    for variant in variants_of(attacked):
-        mine = select(attacked, variant)
+    for rule in rules_of(attacked):
+        mine = attacked.where(rule=rule)
         counts = values_of(mine, "attackers")
         table = np.array([final(mine.where(attackers=count), quantity).values for count in counts]).T
         shares = [count / next(iter(mine)).run.clients for count in counts]
-        draw_spread(axes, shares, table, RULE_STYLES[variant], marks=len(shares))
+        draw_spread(axes, shares, table, RULE_STYLES[rule], marks=len(shares))
     if name == "ASR":
         axes.axhline(
             floor_of(results, attack, next(iter(results)).run.clients).mean,

@@ -1,4 +1,4 @@
-"""Fig. centralised: what learning together costs against having all pages in one place."""
+"""Fig. 1: what learning together costs against having all pages in one place."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -7,7 +7,8 @@ import numpy as np
 
 from eitr.lab.experiments.claim_checks import STABLE_ACCURACY, open_where_nan, points, trend
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
-from eitr.lab.experiments.scenario import clean, client_counts, values_of, without_repeats
+from eitr.lab.experiments.paper_figures import printed
+from eitr.lab.experiments.scenario import clean, client_counts, values_of, with_many_clients, without_repeats
 from eitr.lab.experiments.seed_statistics import SeedValues, final
 from eitr.lab.plotting import BLACK, LineStyle, as_percent, draw_spread, legend_below, panels, series_style, styled
 from eitr.lab.results.store import Results
@@ -28,15 +29,16 @@ class Centralised(Experiment):
 
     id = "centralised"
     title = "Federated against centralised"
-    paper = "Fig. centralised"
+    paper = printed("centralised")
     note = (
         "The centralised classifier is the same network, one client with all pages, and as many gradient steps as a "
-        "client of the federation may take."
+        "client of the federation takes. The profile paper has 60 rounds and two seeds here."
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
         """Return one client with all pages, then federations of growing size."""
-        return without_repeats(run for count in (1, *client_counts(profile)) for run in clean(profile, count))
+        many = with_many_clients(profile)
+        return without_repeats(run for count in (1, *client_counts(profile)) for run in clean(many, count))
 
     def table(self, results: Results) -> Table:
         """Return one row per number of clients."""

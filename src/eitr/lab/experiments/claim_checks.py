@@ -2,16 +2,18 @@
 
 A rule's numbers are means over the seeds. "Stable" means that over all settings the accuracy changes by at most 2
 points and the attack success rate (ASR) by at most 5. A trend is judged seed by seed: the mean change must exceed its
-standard error. A rule that diverged in every seed is out of a comparison, and named; ours loses when it diverged.
+standard error. `ours` is the rule that is judged, a reading of the paper's; it loses when it diverged. Another rule
+that diverged in every seed is out of a comparison, and named.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from eitr.lab.experiments.interface import ClaimVerdict
-from eitr.lab.experiments.scenario import OURS, RIVALS
+from eitr.lab.experiments.scenario import OURS, READINGS, RIVALS
 from eitr.lab.experiments.seed_statistics import RoundsToReach, SeedValues
 from eitr.lab.plotting import RULE_STYLES
 
@@ -41,11 +43,20 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
+def by_reading(judge: Callable[[str], list[ClaimVerdict]]) -> list[ClaimVerdict]:
+    """Judge the same claims for each reading of the paper's method; the verdicts on a claim follow one another.
+
+    `judge` returns the verdicts for the rule that it is given, the claims in the same order for each.
+    """
+    columns = [[replace(one, reading=reading) for one in judge(rule)] for rule, reading in READINGS.items()]
+    return [verdict for same_claim in zip(*columns, strict=True) for verdict in same_claim]
+
+
 def open_where_nan(verdict: ClaimVerdict, *numbers: float) -> ClaimVerdict:
     """Leave a claim open where a number it rests on does not exist, because training diverged."""
     if not any(math.isnan(number) for number in numbers):
         return verdict
-    return ClaimVerdict(claim=verdict.claim, measured="Training diverged, so there is nothing to compare.", holds=None)
+    return replace(verdict, measured="Training diverged, so there is nothing to compare.", holds=None)
 
 
 def floor_text(floor: SeedValues) -> str:
@@ -59,16 +70,17 @@ def leads(
     *,
     highest: bool,
     least: float = 0.0,
+    ours: str = OURS,
     rivals: Sequence[str] = RIVALS,
     each: bool = True,
     more: str = "",
 ) -> ClaimVerdict:
-    """Judge whether our rule has the best mean in every setting, by at least `least` (a share) over the next one.
+    """Judge whether a rule has the best mean in every setting, by at least `least` (a share) over the next one.
 
     A negative `least` asks for "the same or better": no other rule may be ahead by more than that. `each` says whether
     the numbers of each setting are given.
     """
-    leads = {setting: _leads_in(values, rivals, highest) for setting, values in found.items()}
+    leads = {setting: _leads_in(values, ours, rivals, highest) for setting, values in found.items()}
     every = [lead for own in leads.values() for lead in own]
     if not every:
         return ClaimVerdict(claim=claim, measured="No other rule finished without diverging.", holds=None)
@@ -78,23 +90,23 @@ def leads(
         f"Lead over the others: {points(min(every))} to {points(max(every))}.",
     ]
     if each:
-        shown = (f"{setting}: {_against(values, rivals, highest)}" for setting, values in found.items())
+        shown = (f"{setting}: {_against(values, ours, rivals, highest)}" for setting, values in found.items())
         sentences.append(f"{'; '.join(shown)}.")
-    rules = (OURS, *rivals)
+    rules = (ours, *rivals)
     out = {name_of(rule) for values in found.values() for rule in rules if rule in values and values[rule].diverged}
     if out:
         sentences.append(f"Diverged in some seed: {listed(sorted(out))}.")
     return ClaimVerdict(claim=claim, measured=" ".join([*sentences, more]).strip(), holds=won == len(found))
 
 
-def _leads_in(values: Mapping[str, SeedValues], rivals: Sequence[str], highest: bool) -> list[float]:
-    """Return by how much our rule is ahead of each other rule in one setting; minus infinity where ours diverged.
+def _leads_in(values: Mapping[str, SeedValues], ours: str, rivals: Sequence[str], highest: bool) -> list[float]:
+    """Return by how much a rule is ahead of each other rule in one setting; minus infinity where it diverged.
 
     A rule that diverged in some seeds is compared in the others, and left out where it diverged in all.
     """
     sign = 1 if highest else -1
-    leads = [sign * values[OURS].minus(values[rule]).mean for rule in rivals if rule in values]
-    return [-math.inf] * (values[OURS].diverged > 0) + [lead for lead in leads if not math.isnan(lead)]
+    leads = [sign * values[ours].minus(values[rule]).mean for rule in rivals if rule in values]
+    return [-math.inf] * (values[ours].diverged > 0) + [lead for lead in leads if not math.isnan(lead)]
 
 
 def _condition(least: float) -> str:
@@ -104,29 +116,29 @@ def _condition(least: float) -> str:
     return f" by at least {100 * least:g} point{'' if least == 0.01 else 's'}" if least > 0 else ""
 
 
-def _against(spreads: Mapping[str, SeedValues], rivals: Sequence[str], highest: bool) -> str:
-    """Return our number and that of the best other rule."""
+def _against(spreads: Mapping[str, SeedValues], ours: str, rivals: Sequence[str], highest: bool) -> str:
+    """Return the number of a rule and that of the best other rule."""
     there = [rule for rule in rivals if rule in spreads and not math.isnan(spreads[rule].mean)]
     if not there:
-        return spreads[OURS].percent
+        return spreads[ours].percent
     best = (max if highest else min)(there, key=lambda rule: spreads[rule].mean)
-    return f"{spreads[OURS].percent} against {spreads[best].percent} ({name_of(best)})"
+    return f"{spreads[ours].percent} against {spreads[best].percent} ({name_of(best)})"
 
 
-def exceeds_ours(claim: str, found: Settings, *, least: float, more: str = "") -> ClaimVerdict:
-    """Judge whether each other rule's ASR, averaged over the settings, is at least `least` (a share) above ours."""
-    ours = float(np.mean([spreads[OURS].mean for spreads in found.values()]))
+def exceeds_ours(claim: str, found: Settings, *, least: float, ours: str = OURS, more: str = "") -> ClaimVerdict:
+    """Judge whether each other rule's ASR, averaged over the settings, is at least `least` (a share) above a rule's."""
+    mean_of_ours = float(np.mean([spreads[ours].mean for spreads in found.values()]))
     means = {rule: float(np.mean([spreads[rule].mean for spreads in found.values()])) for rule in RIVALS}
     means = {rule: mean for rule, mean in means.items() if not math.isnan(mean)}
-    if math.isnan(ours) or not means:
+    if math.isnan(mean_of_ours) or not means:
         return ClaimVerdict(claim=claim, measured="Diverged, so there is no mean ASR to compare.", holds=None)
-    if ours == 0:
-        return ClaimVerdict(claim=claim, measured="Our ASR is 0, so no percentage above it exists.", holds=None)
+    if mean_of_ours == 0:
+        return ClaimVerdict(claim=claim, measured="The rule's ASR is 0: no percentage above it exists.", holds=None)
     shown = ", ".join(
-        f"{name_of(rule)} {100 * mean:.1f} % ({100 * (mean / ours - 1):+.0f} %)" for rule, mean in means.items()
+        f"{name_of(rule)} {100 * mean:.1f} % ({100 * (mean / mean_of_ours - 1):+.0f} %)" for rule, mean in means.items()
     )
-    holds = min(means.values()) >= (1 + least) * ours
-    measured = f"Mean ASR over the settings: ours {100 * ours:.1f} %; {shown}. {more}".strip()
+    holds = min(means.values()) >= (1 + least) * mean_of_ours
+    measured = f"Mean ASR over the settings: {name_of(ours)} {100 * mean_of_ours:.1f} %; {shown}. {more}".strip()
     return ClaimVerdict(claim=claim, measured=measured, holds=holds)
 
 
@@ -201,16 +213,16 @@ def linear(claim: str, x: Sequence[float], found: Mapping[str, Sequence[SeedValu
 
 
 def faster(claim: str, ours: RoundsToReach, others: Mapping[str, RoundsToReach], *, least: float) -> ClaimVerdict:
-    """Judge whether our rule converges at least `least` times faster than each of the others.
+    """Judge whether a rule converges at least `least` times faster than each of the others.
 
     A rule that never got there has only a lower bound; where the bound does not decide, the claim stays open.
     """
     if not ours.always:
         better = [name_of(rule) for rule, other in others.items() if other.always]
         if better:
-            text = f"Ours: {ours.text} within {ours.limit} rounds; {listed(better)} got there in every seed."
+            text = f"This rule: {ours.text} within {ours.limit} rounds; {listed(better)} got there in every seed."
             return ClaimVerdict(claim=claim, measured=text, holds=False)
-        text = f"Ours: {ours.text} within {ours.limit} rounds; nor did the others get there in every seed."
+        text = f"This rule: {ours.text} within {ours.limit} rounds; nor did the others get there in every seed."
         return ClaimVerdict(claim=claim, measured=text, holds=None)
     holds: bool | None = True
     texts = []
@@ -220,7 +232,7 @@ def faster(claim: str, ours: RoundsToReach, others: Mapping[str, RoundsToReach],
             holds = False if other.always else (holds and None)
         sign = "" if other.always else "at least "
         texts.append(f"{name_of(rule)} {other.text}, {sign}{ratio:.1f}x")
-    measured = f"Ours: {ours.text}. {'; '.join(texts)}. Needed: {least:g}x."
+    measured = f"This rule: {ours.text}. {'; '.join(texts)}. Needed: {least:g}x."
     if holds is None:
         measured += f" Within {ours.limit} rounds this cannot be decided."
     return ClaimVerdict(claim=claim, measured=measured, holds=holds)

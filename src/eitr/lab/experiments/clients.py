@@ -1,4 +1,4 @@
-"""Fig. num_clients: the reputation rule in larger and larger federations."""
+"""Fig. 9: the reputation rule in larger and larger federations."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -7,16 +7,18 @@ import numpy as np
 
 from eitr.lab.experiments.claim_checks import stable
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
+from eitr.lab.experiments.paper_figures import printed
 from eitr.lab.experiments.scenario import (
     ATTACK_TITLES,
     BACKDOOR,
     FLIP,
     OURS,
+    READINGS,
     clean,
     client_counts,
     federations,
-    select,
     values_of,
+    with_many_clients,
     without_repeats,
 )
 from eitr.lab.experiments.seed_statistics import SeedValues, final, floor_of
@@ -36,17 +38,22 @@ class Clients(Experiment):
 
     id = "clients"
     title = "More and more clients"
-    paper = "Fig. num_clients"
-    note = "Reputation rule, 30 % attackers. The floor is that of clean FedAvg with as many clients."
+    paper = printed("num_clients")
+    note = (
+        "Reputation rule, 30 % attackers. The floor is that of clean FedAvg with as many clients. The profile paper "
+        "has 60 rounds and two seeds here."
+    )
+    reading = READINGS[OURS]
 
     def runs(self, profile: Profile) -> Sequence[Run]:
         """Return reputation under both attacks, and the clean model for the floor, for each number of clients."""
+        many = with_many_clients(profile)
         return without_repeats(
             run
             for count in client_counts(profile)
             for group in (
-                clean(profile, count),
-                *(federations(profile, OURS, attack, clients=count) for attack in ATTACKS),
+                clean(many, count),
+                *(federations(many, OURS, attack, clients=count) for attack in ATTACKS),
             )
             for run in group
         )
@@ -104,4 +111,4 @@ class Clients(Experiment):
 
 def _final(results: Results, attack: str, clients: int, name: str) -> SeedValues:
     quantity = f"asr.{attack}" if name == "ASR" else name
-    return final(select(results, OURS, attack=attack, clients=clients), quantity)
+    return final(results.where(rule=OURS, attack=attack, clients=clients), quantity)

@@ -1,4 +1,4 @@
-"""Fig. SURL_conv: how fast and how well the rules learn, without attack and under both."""
+"""Fig. 6: how fast and how well the rules learn, without attack and under both."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eitr.lab.experiments import over_rounds
-from eitr.lab.experiments.claim_checks import SAME, faster, leads, listed, name_of
+from eitr.lab.experiments.claim_checks import SAME, by_reading, faster, leads, listed, name_of
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
+from eitr.lab.experiments.paper_figures import printed
 from eitr.lab.experiments.scenario import (
     BACKDOOR,
     CLIENTS,
+    COMPARED,
     FLIP,
-    MEDIAN_RESCALING,
     OURS,
-    PAPER_RULES,
     RIVALS,
     SHARE,
     federations,
-    select,
     without_repeats,
 )
 from eitr.lab.experiments.seed_statistics import RoundsToReach, SeedValues, final, rounds_to_reach
@@ -42,7 +41,7 @@ class Convergence(Experiment):
 
     id = "convergence"
     title = "Convergence and accuracy"
-    paper = "Fig. SURL_conv"
+    paper = printed("SURL_conv")
     note = (
         "A run has converged in the first round with 99 % of the accuracy that FedAvg without attack ends with, seed "
         "by seed; this was fixed beforehand. The loss is that of the global model on a fixed sample of training pages. "
@@ -51,9 +50,8 @@ class Convergence(Experiment):
 
     def runs(self, profile: Profile) -> Sequence[Run]:
         """Return every rule in every scenario."""
-        variants = (*PAPER_RULES, MEDIAN_RESCALING)
         return without_repeats(
-            run for attack in ATTACKS for variant in variants for run in federations(profile, variant, attack)
+            run for attack in ATTACKS for rule in COMPARED for run in federations(profile, rule, attack)
         )
 
     def table(self, results: Results) -> Table:
@@ -77,53 +75,59 @@ class Convergence(Experiment):
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Judge speed, accuracy and loss, scenario by scenario."""
-        return [*_without_attack(results), *_under(results, FLIP.name), *_under(results, BACKDOOR.name)]
+        return [
+            *by_reading(lambda rule: _without_attack(results, rule)),
+            _never_converge(over_rounds.rounds_to_converge(results, None, CLIENTS)),
+            *by_reading(lambda rule: _under(results, rule, FLIP.name)),
+            *by_reading(lambda rule: _under(results, rule, BACKDOOR.name)),
+        ]
 
 
 def _finals(results: Results, attack: str | None) -> dict[str, SeedValues]:
-    return {rule: final(select(results, rule, attack=attack), "accuracy") for rule in PAPER_RULES}
+    return {rule: final(results.where(rule=rule, attack=attack), "accuracy") for rule in COMPARED}
 
 
-def _without_attack(results: Results) -> list[ClaimVerdict]:
+def _without_attack(results: Results, ours: str) -> list[ClaimVerdict]:
     when = over_rounds.rounds_to_converge(results, None, CLIENTS)
     ends = _finals(results, None)
     speeds = {"fedavg": 2.7, "residual": 2.2, "trimmed-mean": 2.0, "median": 3.6, "foolsgold": 4.2, "fltrust": 4.2}
     return [
-        _reaches_target(results),
+        _reaches_target(results, ours),
         ClaimVerdict(
             claim="No attack: Reputation ends at 82.13 % accuracy.",
-            measured=f"It ends at {ends[OURS].percent}. The same means within {100 * NEAR:g} points.",
-            holds=abs(ends[OURS].mean - END) <= NEAR,
+            measured=f"It ends at {ends[ours].percent}. The same means within {100 * NEAR:g} points.",
+            holds=abs(ends[ours].mean - END) <= NEAR,
         ),
         leads(
             "No attack: Reputation ends above Residual (81.79 %), Trimmed mean (80.76 %) and Median (79.94 %).",
             {"no attack": ends},
             highest=True,
+            ours=ours,
             rivals=("residual", "trimmed-mean", "median"),
         ),
         leads(
             "No attack: Reputation ends as accurate as every other rule, or more.",
             {"no attack": ends},
             highest=True,
+            ours=ours,
             least=-SAME,
         ),
         *(
             faster(
                 f"No attack: Reputation is {'at least ' if least > 4 else ''}{least:g}x faster than {name_of(rule)}.",
-                when[OURS],
+                when[ours],
                 {rule: when[rule]},
                 least=least,
             )
             for rule, least in speeds.items()
         ),
-        _never_converge(when),
-        _lowest_loss(results),
+        _lowest_loss(results, ours),
     ]
 
 
-def _reaches_target(results: Results) -> ClaimVerdict:
+def _reaches_target(results: Results, rule: str) -> ClaimVerdict:
     claim = "No attack: Reputation reaches 82 % accuracy within 24 rounds."
-    ours = select(results, OURS, attack=None)
+    ours = results.where(rule=rule, attack=None)
     reached = rounds_to_reach(ours, {result.run.seed: TARGET for result in ours})
     measured = f"82 %: {reached.text} (of {reached.limit})."
     if not reached.always and reached.limit < TARGET_ROUND:
@@ -141,15 +145,16 @@ def _never_converge(when: dict[str, RoundsToReach]) -> ClaimVerdict:
     return ClaimVerdict(claim=claim, measured=measured, holds=not arrived)
 
 
-def _lowest_loss(results: Results) -> ClaimVerdict:
+def _lowest_loss(results: Results, ours: str) -> ClaimVerdict:
     """Compare the mean training losses round by round."""
-    losses = {rule: select(results, rule, attack=None).stacked("train_loss").mean(axis=0) for rule in PAPER_RULES}
+    clean = results.where(attack=None)
+    losses = {rule: clean.where(rule=rule).stacked("train_loss").mean(axis=0) for rule in (ours, *RIVALS)}
     rivals = np.array([losses[rule] for rule in RIVALS])
     best = np.fmin.reduce(rivals, axis=0)
     with np.errstate(invalid="ignore"):
-        won = losses[OURS] <= best
-    lowest = min(PAPER_RULES, key=lambda rule: np.nan_to_num(losses[rule][-1], nan=np.inf))
-    last = "diverged" if np.isnan(losses[OURS][-1]) else f"{losses[OURS][-1]:.3f}"
+        won = losses[ours] <= best
+    lowest = min(losses, key=lambda rule: np.nan_to_num(losses[rule][-1], nan=np.inf))
+    last = "diverged" if np.isnan(losses[ours][-1]) else f"{losses[ours][-1]:.3f}"
     return ClaimVerdict(
         claim="No attack: Reputation has the lowest training loss from the first round to the last.",
         measured=f"Lowest of the seven in {int(won.sum())} of {len(won)} rounds. After the last round: "
@@ -158,7 +163,7 @@ def _lowest_loss(results: Results) -> ClaimVerdict:
     )
 
 
-def _under(results: Results, attack: str) -> list[ClaimVerdict]:
+def _under(results: Results, ours: str, attack: str) -> list[ClaimVerdict]:
     title, speed, most, lead, far = {
         FLIP.name: ("Label flipping", 1.8, 2.0, 0.014, ""),
         BACKDOOR.name: ("Backdoor", 1.6, 2.4, 0.035, " to 33.6"),
@@ -167,7 +172,7 @@ def _under(results: Results, attack: str) -> list[ClaimVerdict]:
     return [
         faster(
             f"{title}, 30 %: Reputation converges {speed:g}x to {most:g}x faster than all other rules.",
-            when[OURS],
+            when[ours],
             {rule: when[rule] for rule in RIVALS},
             least=speed,
         ),
@@ -175,6 +180,7 @@ def _under(results: Results, attack: str) -> list[ClaimVerdict]:
             f"{title}, 30 %: Reputation is {'at least ' if not far else ''}{100 * lead:g}{far} points more accurate.",
             {"30 % attackers": _finals(results, attack)},
             highest=True,
+            ours=ours,
             least=lead,
         ),
     ]

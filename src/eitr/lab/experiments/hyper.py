@@ -1,4 +1,4 @@
-"""Fig. hyper: the settings of the reputation model."""
+"""Fig. 11: the settings of the reputation model."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,7 +7,8 @@ import numpy as np
 
 from eitr.lab.experiments.claim_checks import floor_text, stable
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
-from eitr.lab.experiments.scenario import CLIENTS, FLIP, OURS, clean, federations, without_repeats
+from eitr.lab.experiments.paper_figures import printed
+from eitr.lab.experiments.scenario import CLIENTS, FLIP, OURS, READINGS, clean, federations, without_repeats
 from eitr.lab.experiments.seed_statistics import SeedValues, final, floor_of
 from eitr.lab.plotting import as_percent, draw_spread, heat_map, panels, series_style, styled
 from eitr.lab.results.store import Results
@@ -27,12 +28,13 @@ class Hyper(Experiment):
 
     id = "hyper"
     title = "Settings of the reputation model"
-    paper = "Fig. hyper"
+    paper = printed("hyper")
     note = (
         "Label flipping by 30 % of the clients. kappa is the weight of a positive observation, a the share of "
         "uncertainty that counts as belief, c the decay of old rounds, s the rounds remembered. The rest is as in "
         "the paper."
     )
+    reading = READINGS[OURS]
 
     def runs(self, profile: Profile) -> Sequence[Run]:
         """Return the grid, the two lines, and the clean model for the floor."""

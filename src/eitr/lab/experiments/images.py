@@ -1,4 +1,4 @@
-"""Fig. CIFAR_attack: the same rules and attacks on another task, pictures of ten kinds."""
+"""Fig. 15: the same rules and attacks on another task, pictures of ten kinds."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,8 @@ import numpy as np
 from eitr.lab.experiments import by_share
 from eitr.lab.experiments.claim_checks import floor_text, leads, listed
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
-from eitr.lab.experiments.scenario import OURS, PAPER_RULES, RIVALS, select
+from eitr.lab.experiments.paper_figures import printed
+from eitr.lab.experiments.scenario import OURS, PAPER_RULES, READINGS, RIVALS
 from eitr.lab.experiments.seed_statistics import SeedValues, final, floor_of
 from eitr.lab.plotting import FLOOR, RULE_STYLES, as_percent, legend_below, panels, styled
 from eitr.lab.results.store import Results
@@ -61,7 +62,8 @@ class ImagesExperiment(Experiment):
 
     id = "images"
     title = "Another task: pictures"
-    paper = "Fig. CIFAR_attack"
+    paper = printed("CIFAR_attack")
+    reading = READINGS[OURS]
     note = (
         "CIFAR-10 and ResNet-18 after the last of 20 rounds, from a seeded random start (the paper's is pretrained on "
         "ImageNet): 15,000 of the 50,000 training pictures, 2 local epochs, attackers 3. The dotted lines are a model "
@@ -156,7 +158,7 @@ def _attacks(results: Results) -> list[str]:
 
 
 def _clean_accuracy(results: Results) -> SeedValues:
-    return final(select(results, "fedavg", attack=None), "accuracy")
+    return final(results.where(rule="fedavg", attack=None), "accuracy")
 
 
 def _foolsgold(results: Results, attack: str) -> str:

@@ -41,6 +41,8 @@ class ClaimVerdict:
     """None where the claim cannot be judged on this data or with this profile; `measured` then says why."""
     judged: bool = True
     """Whether the runs were long enough to judge any claim; those of the quick profile are not."""
+    reading: str = ""
+    """Which reading of the paper's method it was judged for; empty where the claim is about something else."""
 
     @property
     def status(self) -> str:
@@ -62,6 +64,8 @@ class Experiment(ABC):
     """Whether the question is our own: what is judged are then goals of ours, not claims of the paper."""
     note: ClassVar[str] = ""
     """What a reader of the figure should know."""
+    reading: ClassVar[str] = ""
+    """The reading of the paper's method that all its verdicts are for; empty where a verdict says so itself."""
 
     @abstractmethod
     def runs(self, profile: Profile) -> Sequence[Run]:

@@ -1,4 +1,4 @@
-"""Fig. loop_attack: attackers who strike now and then."""
+"""Fig. 10: attackers who strike now and then."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -7,14 +7,16 @@ import numpy as np
 
 from eitr.attacks.schedule import Schedule
 from eitr.lab.experiments import by_share
-from eitr.lab.experiments.claim_checks import floor_text, leads, listed, name_of
+from eitr.lab.experiments.claim_checks import by_reading, floor_text, leads, listed, name_of
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
+from eitr.lab.experiments.paper_figures import printed
 from eitr.lab.experiments.scenario import (
     ATTACK_TITLES,
     BACKDOOR,
     CLIENTS,
+    COMPARED,
     FLIP,
-    PAPER_RULES,
+    RIVALS,
     attack_shares,
     clean,
     federations,
@@ -40,7 +42,7 @@ class Looping(Experiment):
 
     id = "looping"
     title = "Attacks now and then"
-    paper = "Fig. loop_attack"
+    paper = printed("loop_attack")
     note = (
         "Attackers poison in every 30th of 100 rounds (with fewer rounds, as often over the whole training) and are "
         "honest in between. The paper's text speaks of label flipping, its caption of both attacks; both are here. The "
@@ -57,7 +59,7 @@ class Looping(Experiment):
                     for schedule in (_loop(profile), Schedule())
                     for attack in ATTACKS
                     for share in attack_shares(profile)
-                    for rule in PAPER_RULES
+                    for rule in COMPARED
                     for run in federations(profile, rule, attack, share=share, schedule=schedule)
                 ),
             ]
@@ -79,12 +81,12 @@ class Looping(Experiment):
         for column, attack in enumerate(ATTACKS):
             by_share.draw(axes[0, column], _looping(results), attack.name, "accuracy")
             by_share.draw(axes[1, column], _looping(results), attack.name, "ASR")
-        legend_below(figure, axes.flat, 4)
+        legend_below(figure, axes.flat, 5)
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
         """Judge ASR against the continuous attack, ASR against its floor, and accuracy, for each attack."""
-        return [verdict for attack in ATTACKS for verdict in _judge(results, attack.name)]
+        return [verdict for attack in ATTACKS for verdict in _judged(results, attack.name)]
 
 
 def _loop(profile: Profile) -> Schedule:
@@ -107,20 +109,25 @@ def _repeated(results: Results) -> Results:
     return _is_clean_or(results, False)
 
 
-def _judge(results: Results, attack: str) -> list[ClaimVerdict]:
+def _judged(results: Results, attack: str) -> list[ClaimVerdict]:
+    return by_reading(lambda rule: _judge(results, rule, attack))
+
+
+def _judge(results: Results, ours: str, attack: str) -> list[ClaimVerdict]:
+    rules = (ours, *RIVALS)
     title = ATTACK_TITLES[attack].capitalize()
     floor = floor_of(results, attack, CLIENTS)
     now_and_then = by_share.settings(_looping(results), attack, "ASR")
     always = by_share.settings(_repeated(results), attack, "ASR")
     means = {
         rule: tuple(float(np.mean([found[rule].mean for found in asr.values()])) for asr in (now_and_then, always))
-        for rule in PAPER_RULES
+        for rule in rules
     }
     shown = ", ".join(
         f"{name_of(rule)} {100 * low:.1f} / {100 * high:.1f} %" if low + high >= 0 else f"{name_of(rule)} diverged"
         for rule, (low, high) in means.items()
     )
-    worst = {rule: max(found[rule].mean for found in now_and_then.values()) - floor.mean for rule in PAPER_RULES}
+    worst = {rule: max(found[rule].mean for found in now_and_then.values()) - floor.mean for rule in rules}
     above = [f"{name_of(rule)} ({100 * gap:+.1f})" for rule, gap in worst.items() if not gap <= LOW]
     return [
         ClaimVerdict(
@@ -139,5 +146,6 @@ def _judge(results: Results, attack: str) -> list[ClaimVerdict]:
             f"{title}: under the looping attack Reputation has the best accuracy.",
             by_share.settings(_looping(results), attack, "accuracy"),
             highest=True,
+            ours=ours,
         ),
     ]

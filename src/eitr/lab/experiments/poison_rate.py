@@ -1,4 +1,4 @@
-"""Fig. attack_percent: how much an attacker poisons, against the reputation rule."""
+"""Fig. 8: how much an attacker poisons, against the reputation rule."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,8 @@ from eitr.attacks.backdoor import Backdoor
 from eitr.attacks.label_flip import LabelFlip
 from eitr.lab.experiments.claim_checks import floor_text, stable, trend
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
-from eitr.lab.experiments.scenario import BACKDOOR, CLIENTS, FLIP, OURS, clean, federations, select, without_repeats
+from eitr.lab.experiments.paper_figures import printed
+from eitr.lab.experiments.scenario import BACKDOOR, CLIENTS, FLIP, OURS, READINGS, clean, federations, without_repeats
 from eitr.lab.experiments.seed_statistics import SeedValues, final, floor_of
 from eitr.lab.plotting import FLOOR, RULE_STYLES, as_percent, at_least_wide, draw_spread, legend_below, panels, styled
 from eitr.lab.results.store import Results
@@ -28,11 +29,12 @@ class PoisonRate(Experiment):
 
     id = "poison-rate"
     title = "How much is poisoned"
-    paper = "Fig. attack_percent"
+    paper = printed("attack_percent")
     note = (
         "Reputation rule, 30 % attackers. The floor is that of a clean model; for the backdoor it is measured with 10 "
         "trigger words."
     )
+    reading = READINGS[OURS]
 
     def runs(self, profile: Profile) -> Sequence[Run]:
         """Return reputation under flips of more and more pages, and triggers of more and more words."""
@@ -139,5 +141,5 @@ def _words(attack: str, degree: float) -> str:
 
 
 def _final(results: Results, attack: str, degree: float, name: str) -> SeedValues:
-    there = select(results, OURS, attack=attack)
+    there = results.where(rule=OURS, attack=attack)
     return final(Results(result for result in there if _degree(result.run.attack) == degree), name)

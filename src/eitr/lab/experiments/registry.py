@@ -13,6 +13,7 @@ from typing import Any
 from eitr import plugins
 from eitr.errors import InputError
 from eitr.lab.experiments.ablation import Ablation
+from eitr.lab.experiments.attacker_epochs import AttackerEpochs
 from eitr.lab.experiments.attackers import Attackers
 from eitr.lab.experiments.centralised import Centralised
 from eitr.lab.experiments.clients import Clients
@@ -44,6 +45,7 @@ _OWN: dict[str, Experiment] = {
         ReputationLoop,
         Convergence,
         Attackers,
+        AttackerEpochs,
         PoisonRate,
         Clients,
         Looping,
@@ -80,7 +82,7 @@ def experiment(id: str) -> Experiment:
     """Return the experiment of an id.
 
     >>> experiment("hyper").paper
-    'Fig. hyper'
+    'Fig. 11 (hyper)'
     """
     if id not in EXPERIMENTS:
         raise InputError(f"there is no experiment {id!r}; there are: {', '.join(EXPERIMENTS)}")

@@ -14,7 +14,9 @@ from eitr.lab.experiments.attack_scores import (
     span,
 )
 from eitr.lab.experiments.interface import ClaimVerdict
+from eitr.lab.experiments.paper_figures import printed
 from eitr.lab.experiments.reputation_once import AttackScores, split
+from eitr.lab.experiments.scenario import OURS, READINGS
 from eitr.lab.results.store import Result, Results
 
 LOW = 0.5
@@ -28,7 +30,8 @@ class ReputationContinuous(AttackScores):
 
     id: ClassVar[str] = "reputation-continuous"
     title: ClassVar[str] = "Reputation under continued attack"
-    paper: ClassVar[str] = "Fig. fix_rep b, varied_rep b"
+    paper: ClassVar[str] = printed("fix_rep b", "varied_rep b")
+    reading: ClassVar[str] = READINGS[OURS]
     schedule: ClassVar[str] = "from"
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:

@@ -19,6 +19,8 @@ from eitr.lab.experiments.attack_scores import (
     span,
 )
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
+from eitr.lab.experiments.paper_figures import printed
+from eitr.lab.experiments.scenario import OURS, READINGS
 from eitr.lab.plotting import draw_spread, panels, series_style, styled
 from eitr.lab.results.store import Result, Results
 from eitr.lab.runs.federated import paper_rule
@@ -44,7 +46,8 @@ class ReputationLoop(Experiment):
 
     id: ClassVar[str] = "reputation-loop"
     title: ClassVar[str] = "Reputation when attacks lie far apart"
-    paper: ClassVar[str] = "Fig. rep_loop"
+    paper: ClassVar[str] = printed("rep_loop")
+    reading: ClassVar[str] = READINGS[OURS]
     note: ClassVar[str] = (
         "Drawn updates as in reputation-once. The largest model serves both halves of the figure in one federation: "
         "one client attacks in rounds 10, 50 and 90, four more in rounds 11 to 14 and again after a pause of 50 to 80 "

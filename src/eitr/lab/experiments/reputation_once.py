@@ -17,6 +17,8 @@ from eitr.lab.experiments.attack_scores import (
     two_rows,
 )
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
+from eitr.lab.experiments.paper_figures import printed
+from eitr.lab.experiments.scenario import OURS, READINGS
 from eitr.lab.plotting import styled
 from eitr.lab.results.store import Result, Results
 from eitr.lab.runs.federated import paper_rule
@@ -58,7 +60,8 @@ class ReputationOnce(AttackScores):
 
     id: ClassVar[str] = "reputation-once"
     title: ClassVar[str] = "Reputation after one attack"
-    paper: ClassVar[str] = "Fig. fix_rep a, varied_rep a"
+    paper: ClassVar[str] = printed("fix_rep a", "varied_rep a")
+    reading: ClassVar[str] = READINGS[OURS]
     schedule: ClassVar[str] = "once"
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:

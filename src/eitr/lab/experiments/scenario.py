@@ -17,16 +17,22 @@ from eitr.lab.runs.profile import Profile
 from eitr.lab.runs.run import Run
 
 OURS = "reputation"
+"""The rule of the paper's text, with the paper's rescaling."""
 RIVALS = ("fedavg", "residual", "median", "trimmed-mean", "foolsgold", "fltrust")
 PAPER_RULES = (OURS, *RIVALS)
-MEDIAN_RESCALING = "reputation-median"
-"""Our own variant of the paper's rule, shown beside it; claims are judged for the paper's."""
+READINGS = {OURS: "text", "published-code": "published code", "fused": "fused"}
+"""Three readings of the paper's method, by rule: its text, its published code, and what EITR uses instead."""
+COMPARED = (*READINGS, *RIVALS)
+"""The rules of the experiments that compare the readings."""
 
 FLIP: Attack = LabelFlip()
 BACKDOOR: Attack = Backdoor()
 ATTACK_TITLES = {FLIP.name: "label flipping", BACKDOOR.name: "backdoor"}
 CLIENTS = 10
 SHARE = 0.3
+MANY_ROUNDS, MANY_SEEDS = 60, 2
+"""Rounds and seeds of the experiments with 50 clients and more, in the profile `paper`: with 300 steps for each of 100
+clients they would take most of the time of all experiments together."""
 
 
 def attack_shares(profile: Profile) -> tuple[float, ...]:
@@ -39,18 +45,25 @@ def client_counts(profile: Profile) -> tuple[int, ...]:
     return (10, 50) if profile.quick else (10, 50, 100, 150, 200)
 
 
+def with_many_clients(profile: Profile) -> Profile:
+    """Return the profile of experiments with 50 clients and more: fewer rounds and seeds, as `MANY_ROUNDS` says."""
+    if profile.quick:
+        return profile
+    return replace(profile, rounds=min(MANY_ROUNDS, profile.rounds), seeds=profile.seeds[:MANY_SEEDS])
+
+
 def federations(
     profile: Profile,
-    variant: str | Rule,
+    name: str | Rule,
     attack: Attack | None = None,
     *,
     share: float = SHARE,
     clients: int = CLIENTS,
     **changes: Any,
 ) -> list[FederatedRun]:
-    """Return the runs of one point of a figure, one per seed. A variant is the name of a rule, or a rule."""
+    """Return the runs of one point of a figure, one per seed; `name` is that of a rule, or a rule."""
     attackers = attackers_of(share, clients) if attack else 0
-    rule = variant if isinstance(variant, Rule) else variant_rule(variant, attackers, clients)
+    rule = name if isinstance(name, Rule) else compared_rule(name, attackers, clients)
     base = FederatedRun(
         data=profile.data,
         rule=rule,
@@ -59,15 +72,17 @@ def federations(
         attack=attack,
         attackers=attackers,
         plan=profile.plan,
+        steps=profile.steps,
     )
     return [replace(base, seed=seed, **changes) for seed in profile.seeds]
 
 
-def variant_rule(variant: str, attackers: int = 0, clients: int = 1) -> Rule:
-    """Return the rule of a variant, as the paper ran it."""
-    if variant == MEDIAN_RESCALING:
-        return paper_rule(OURS, rescale="median")
-    return paper_rule(variant, attackers, clients)
+def compared_rule(name: str, attackers: int = 0, clients: int = 1) -> Rule:
+    """Return a rule as the paper ran it, or as it takes part beside the paper's.
+
+    The paper's rule has no pages of the server to validate with, so `fused` has none either.
+    """
+    return paper_rule(name, attackers, clients, **({"validation": False} if name == "fused" else {}))
 
 
 def clean(profile: Profile, clients: int = CLIENTS) -> list[FederatedRun]:
@@ -80,23 +95,12 @@ def without_repeats(runs: Iterable[Run]) -> Sequence[Run]:
     return list(dict.fromkeys(runs))
 
 
-def variant_of(run: FederatedRun) -> str:
-    """Return the variant of a run: its rule's name, or that of our variant."""
-    return MEDIAN_RESCALING if getattr(run.rule, "rescale", "paper") == "median" else run.rule.name
-
-
-def select(results: Results, variant: str | None = None, **wanted: Any) -> Results:
-    """Return the results of a variant whose run has these values."""
-    return Results(result for result in results.where(**wanted) if variant is None or variant_of(result.run) == variant)
-
-
 def values_of(results: Results, name: str) -> list[Any]:
     """Return the values that a field of the runs takes, ascending."""
     return sorted({getattr(result.run, name) for result in results})
 
 
-def variants_of(results: Results) -> list[str]:
-    """Return the variants among the results, the paper's rule first, ours beside it."""
-    order = (OURS, MEDIAN_RESCALING, *RIVALS)
-    found = {variant_of(result.run) for result in results}
-    return [variant for variant in order if variant in found]
+def rules_of(results: Results) -> list[str]:
+    """Return the rules among the results: the readings of the paper's rule first, then the others."""
+    found = {result.run.rule.name for result in results}
+    return [rule for rule in COMPARED if rule in found]

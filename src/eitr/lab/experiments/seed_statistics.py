@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.lab.experiments.scenario import select
 from eitr.lab.results.store import Results
 
 CONVERGED = 0.99
@@ -68,7 +67,7 @@ def final(results: Results, name: str, column: int | None = None) -> SeedValues:
 
 def floor_of(results: Results, attack: str, clients: int) -> SeedValues:
     """Return the success of an attack against a model without attackers: that of FedAvg, with as many clients."""
-    return final(select(results, "fedavg", attack=None, clients=clients), f"asr.{attack}")
+    return final(results.where(rule="fedavg", attack=None, clients=clients), f"asr.{attack}")
 
 
 def rounds_to(accuracy: NDArray[np.float64], threshold: float) -> int | None:
@@ -117,5 +116,5 @@ def rounds_to_reach(results: Results, thresholds: dict[int, float], topic: int |
 
 def converged_at(results: Results, clients: int) -> dict[int, float]:
     """Return the accuracy, by seed, that counts as converged: 99 % of what clean FedAvg ends with."""
-    reference = select(results, "fedavg", attack=None, clients=clients)
+    reference = results.where(rule="fedavg", attack=None, clients=clients)
     return {result.run.seed: CONVERGED * float(result["accuracy"][-1]) for result in reference}

@@ -422,8 +422,8 @@ def _along(sweep: Sweep, spreads: dict[float, SeedValues]) -> str:
 
 
 def _stable(sweep: Sweep, found: dict[float, list[Result]]) -> ClaimVerdict:
-    """Judge what Fig. hyper shows: a and kappa hardly matter."""
-    claim = f"As in Fig. hyper, {sweep.symbol} hardly matters."
+    """Judge what Fig. 11 shows: a and kappa hardly matter."""
+    claim = f"As in Fig. 11, {sweep.symbol} hardly matters."
     if len(found) < 2:
         return ClaimVerdict(claim=claim, measured="There is one value only, nothing to compare.", holds=None)
     means = [relative(group).mean for group in found.values()]

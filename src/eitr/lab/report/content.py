@@ -1,16 +1,34 @@
 """The content of a report, before it becomes HTML, JSON or Markdown."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
+from eitr.lab.experiments.interface import (
+    FAILS,
+    HOLDS,
+    MEASURED,
+    OPEN,
+    STATUSES,
+    ClaimVerdict,
+    Experiment,
+    Table,
+)
 from eitr.lab.experiments.registry import experiment_of
+from eitr.lab.experiments.scenario import FLIP, READINGS
 from eitr.lab.plotting import figure_svg
 from eitr.lab.results.metadata import LabMetadata, Timings
 from eitr.lab.results.store import Store
+from eitr.lab.runs.profile import Profile
 from eitr.lab.runs.run import Run
 
 CLAIMED, WANTED = "the paper says", "our goal"
+OTHER = "other claims"
+"""The heading of verdicts that are for no reading of the paper's method."""
+ABOUT_READINGS = (
+    "The paper's method has three readings here: its text (the rule reputation), its published code, which computes "
+    "something else (the rule published-code), and what EITR uses instead (the rule fused, without validation pages). "
+    "Where a reading has no verdict, the experiment was not run with it."
+)
 
 
 def claims_heading(sections: Sequence["Section"]) -> str:
@@ -41,9 +59,49 @@ class Section:
         """Return whether all runs are finished."""
         return self.missing == 0
 
-    def count(self, status: str) -> int:
-        """Return how many claims have a status."""
-        return sum(verdict.status == status for verdict in self.verdicts)
+    def count(self, status: str, reading: str | None = None) -> int:
+        """Return how many verdicts have a status; of one reading, if there is one ("": those of none)."""
+        return sum(one.status == status for one in self.verdicts if reading in (None, one.reading))
+
+    @property
+    def claims(self) -> list[list[ClaimVerdict]]:
+        """Return the verdicts on each claim: one, or one for each reading of the paper's method."""
+        found: dict[str, list[ClaimVerdict]] = {}
+        for verdict in self.verdicts:
+            found.setdefault(verdict.claim, []).append(verdict)
+        return list(found.values())
+
+
+def count_verdicts(sections: Sequence[Section], reading: str | None = None) -> dict[str, int]:
+    """Return how many verdicts have each status; of one reading, if it is given ("": those of none)."""
+    return {status: sum(section.count(status, reading) for section in sections) for status in STATUSES}
+
+
+def shown_statuses(sections: Sequence[Section]) -> tuple[str, ...]:
+    """Return the statuses that tables of counts show: quick runs have one of their own, the others have the rest."""
+    return (MEASURED,) if count_verdicts(sections)[MEASURED] else (HOLDS, FAILS, OPEN)
+
+
+def readings_of(sections: Sequence[Section]) -> dict[str, dict[str, int]]:
+    """Return the readings that verdicts are for, each with its number of verdicts by status.
+
+    Verdicts that are for no reading come last, as ""; where all are, there is nothing to return.
+    """
+    found = {verdict.reading for section in sections for verdict in section.verdicts}
+    there = [reading for reading in (*READINGS.values(), "") if reading in found] if found - {""} else []
+    return {reading: count_verdicts(sections, reading) for reading in there}
+
+
+def local_work(profile: Profile) -> str:
+    """Return in words how much clients train in a round."""
+    plan = profile.plan
+    epochs = plan.epochs + FLIP.extra_epochs
+    if profile.steps:
+        honest = f"{profile.steps} steps a round for every honest client, whatever its number of pages"
+        attackers = profile.steps * epochs // plan.epochs
+    else:
+        honest, attackers = f"{plan.epochs} epochs of at most {plan.max_batches} batches a round", epochs
+    return f"{honest}, {attackers} for attackers, unless an experiment says otherwise"
 
 
 def make_section(id: str, lab: LabMetadata, store: Store, times: Timings) -> Section:
@@ -64,7 +122,10 @@ def make_section(id: str, lab: LabMetadata, store: Store, times: Timings) -> Sec
         seconds=seconds,
         table=chosen.table(results),
         summary=chosen.summary(results),
-        verdicts=chosen.verdicts_of(results, lab.full_profile()),
+        verdicts=[
+            replace(one, reading=one.reading or chosen.reading)
+            for one in chosen.verdicts_of(results, lab.full_profile())
+        ],
         svg=figure_svg(
             chosen.figure(results),
             title=chosen.title,

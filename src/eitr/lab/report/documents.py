@@ -2,12 +2,21 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from eitr.lab.experiments.interface import STATUSES, Table
-from eitr.lab.report.content import Section, claims_heading
+from eitr.lab.experiments.interface import Table
+from eitr.lab.report.content import (
+    ABOUT_READINGS,
+    OTHER,
+    Section,
+    claims_heading,
+    count_verdicts,
+    local_work,
+    readings_of,
+    shown_statuses,
+)
 from eitr.lab.results.metadata import LabMetadata, Timings
 
 QUICK = "The quick profile has too few and too short rounds to judge a claim. It shows what was measured."
@@ -16,8 +25,14 @@ QUICK = "The quick profile has too few and too short rounds to judge a claim. It
 def json_document(lab: LabMetadata, times: Timings, sections: Sequence[Section]) -> str:
     """Return everything a report says, as JSON; a number that is not there is null."""
     content = {
-        "lab": {**asdict(lab), "data_arguments": lab.public_data_arguments(), "seconds": times.total},
-        "counts": {status: sum(section.count(status) for section in sections) for status in STATUSES},
+        "lab": {
+            **asdict(lab),
+            "data_arguments": lab.public_data_arguments(),
+            "seconds": times.total,
+            "local_work": local_work(lab.full_profile()),
+        },
+        "counts": count_verdicts(sections),
+        "counts_by_reading": {reading or OTHER: numbers for reading, numbers in readings_of(sections).items()},
         "distinct_runs": len({run for section in sections for run in section.runs}),
         "experiments": [_experiment(section) for section in sections],
     }
@@ -40,7 +55,13 @@ def _experiment(section: Section) -> dict[str, Any]:
         "table": _table(section.table),
         **({} if section.summary is None else {"summary": _table(section.summary)}),
         "verdicts": [
-            {"claim": one.claim, "measured": one.measured, "holds": one.holds, "verdict": one.status}
+            {
+                "claim": one.claim,
+                "reading": one.reading or None,
+                "measured": one.measured,
+                "holds": one.holds,
+                "verdict": one.status,
+            }
             for one in section.verdicts
         ],
     }
@@ -62,23 +83,56 @@ def _plain(value: Any) -> Any:
 
 
 def markdown_verdicts(lab: LabMetadata, sections: Sequence[Section]) -> str:
-    """Return all verdicts as one Markdown table."""
+    """Return all verdicts as Markdown: where there are readings, side by side first, then what was measured."""
+    readings = readings_of(sections)
     lines = [
         "# Verdicts",
         "",
         *([QUICK, ""] if lab.full_profile().quick else []),
         f"Profile {_cell(lab.profile)}, data {_cell(lab.data)}, {lab.seeds} seeds; means ± one standard deviation.",
+        f"Local work: {local_work(lab.full_profile())}.",
         "",
-        f"| experiment | {claims_heading(sections)} | we measured | verdict |",
-        "|---|---|---|---|",
     ]
+    if readings:
+        lines += [ABOUT_READINGS, "", *_side_by_side(sections, readings), "", "## What was measured", ""]
+    extra = ["reading"] if readings else []
+    lines += _head("experiment", claims_heading(sections), *extra, "we measured", "verdict")
     for section in sections:
-        id = section.experiment.id
         if not section.finished:
-            lines.append(f"| {id} | | {section.missing} of {len(section.runs)} runs are missing | unfinished |")
-        for verdict in section.verdicts:
-            lines.append(f"| {id} | {_cell(verdict.claim)} | {_cell(verdict.measured)} | {verdict.status} |")
+            missing = f"{section.missing} of {len(section.runs)} runs are missing"
+            lines.append(_row(_named(section), "", *("" for _ in extra), missing, "unfinished"))
+        for one in section.verdicts:
+            whose = [one.reading or "–"] if readings else []
+            lines.append(_row(_named(section), one.claim, *whose, one.measured, one.status))
     return "\n".join(lines) + "\n"
+
+
+def _side_by_side(sections: Sequence[Section], readings: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return a table with one row per claim and one column per reading, the numbers of verdicts last."""
+    lines = _head("experiment", claims_heading(sections), *(reading or OTHER for reading in readings))
+    for section in sections:
+        for same_claim in section.claims:
+            judged = {verdict.reading: verdict.status for verdict in same_claim}
+            cells = [judged.get(reading, "") for reading in readings]
+            lines.append(_row(_named(section), same_claim[0].claim, *cells))
+    for status in shown_statuses(sections):
+        numbers = [str(counts[status]) for counts in readings.values()]
+        lines.append(_row("", f"all together: {status}", *numbers))
+    return lines
+
+
+def _named(section: Section) -> str:
+    """Return an experiment with the figure of the paper that it repeats."""
+    chosen = section.experiment
+    return chosen.id if chosen.ours else f"{chosen.id}, {chosen.paper.partition(' (')[0]}"
+
+
+def _head(*names: str) -> list[str]:
+    return [_row(*names), f"|{'---|' * len(names)}"]
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(map(_cell, cells))} |"
 
 
 def _cell(text: str) -> str:

@@ -7,7 +7,18 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from eitr.lab.experiments.interface import FAILS, HOLDS, MEASURED, OPEN, Table
-from eitr.lab.report.content import CLAIMED, WANTED, Section, claims_heading
+from eitr.lab.report.content import (
+    ABOUT_READINGS,
+    CLAIMED,
+    OTHER,
+    WANTED,
+    Section,
+    claims_heading,
+    count_verdicts,
+    local_work,
+    readings_of,
+    shown_statuses,
+)
 from eitr.lab.results.metadata import LabMetadata, Timings
 
 
@@ -35,17 +46,21 @@ def page(lab: LabMetadata, timings: Timings, sections: Sequence[Section]) -> str
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )
     templates.filters |= {"cell": cell, "duration": duration}
-    counts = {status: sum(section.count(status) for section in sections) for status in BADGES}
+    counts = count_verdicts(sections)
     templates.tests |= {"number_or_none": is_number, "number_column": is_number_column}
     return templates.get_template("report.html").render(
         lab=lab,
         sections=sections,
         badges=BADGES,
         counts=counts,
-        shown=[MEASURED] if counts[MEASURED] else [HOLDS, FAILS, OPEN],
+        shown=shown_statuses(sections),
         unfinished=sum(not section.finished for section in sections),
         subject=SUBJECTS.get(claims_heading(sections), "Claims of the paper and goals of ours"),
         claims_heading=claims_heading,
+        readings=readings_of(sections),
+        readings_of=readings_of,
+        about_readings=ABOUT_READINGS,
+        other=OTHER,
         facts=_facts(lab, timings, sections),
         long=LONG,
     )
@@ -58,6 +73,7 @@ def _facts(lab: LabMetadata, timings: Timings, sections: Sequence[Section]) -> d
         "Profile": lab.profile,
         "Seeds": f"{lab.seeds}, unless an experiment says otherwise; numbers are means over seeds, ± one standard "
         "deviation",
+        "Local work": local_work(lab.full_profile()),
         "Runs": f"{len({run for section in sections for run in section.runs})} distinct",
         "Device": lab.device,
         "Hardware": _pairs(lab.hardware),

@@ -13,7 +13,7 @@ from eitr.attacks.interface import Attack
 from eitr.attacks.label_flip import LabelFlip
 from eitr.attacks.schedule import Schedule
 from eitr.errors import InputError
-from eitr.lab.runs.run import Run
+from eitr.lab.runs.run import Run, added_later
 from eitr.model.plan import TrainingPlan
 from eitr.taxonomy import NAMES
 
@@ -41,6 +41,9 @@ class FederatedRun(Run):
     plan: TrainingPlan = TrainingPlan()
     steps: int = 0
     """Local steps of a round, whatever a client's number of pages; 0: as many as the plan's epochs have."""
+    attacker_epochs: int = added_later(0)
+    """Local epochs of attackers in all, where the plan's are those of honest clients; 0: the plan's and those that the
+    attack adds. With `steps`, attackers take as many more or fewer steps as they train more or fewer epochs."""
     trusted: int = 100
     """Training pages that the server holds back, never more than a tenth: for FLTrust, and to validate with."""
     exclusive: str = ""
@@ -55,6 +58,10 @@ class FederatedRun(Run):
             raise InputError("a run has both an attack and attackers, or neither")
         if self.steps < 0 or self.trusted < 0:
             raise InputError(f"local steps and trusted pages are counts, not {self.steps} and {self.trusted}")
+        if self.attacker_epochs < 0:
+            raise InputError(f"the epochs of attackers are a count, not {self.attacker_epochs}")
+        if self.attacker_epochs and self.attack is None:
+            raise InputError("a run without attackers has no epochs of attackers: leave attacker_epochs at 0")
         if self.exclusive and self.exclusive not in NAMES:
             raise InputError(f"no class is called {self.exclusive!r}; there are: {', '.join(NAMES)}")
         if not self.alpha > 0:
@@ -64,6 +71,11 @@ class FederatedRun(Run):
     def probes(self) -> dict[str, Attack]:
         """Return the attacks whose success is measured: the run's own, or, for the floor, both of the paper."""
         return {attack.name: attack for attack in ((self.attack,) if self.attack else (LabelFlip(), Backdoor()))}
+
+    @property
+    def epochs_of_attackers(self) -> int:
+        """Return how many local epochs attackers train in a round in which they attack."""
+        return self.attacker_epochs or self.plan.epochs + (self.attack.extra_epochs if self.attack else 0)
 
     @property
     def title(self) -> str:

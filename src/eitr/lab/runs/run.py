@@ -7,12 +7,23 @@ experiments share is computed once, and a lab that was killed continues where it
 import hashlib
 import json
 from abc import ABC
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 REVISION = 2
 """Goes up whenever the same settings give other results than before: what an older lab computed is then not found."""
+
+
+_ADDED_LATER = "added later"
+
+
+def added_later(default: Any) -> Any:
+    """Declare a field that earlier versions did not have. It is part of a key only where it is not at its default.
+
+    Results that were computed before the field existed are found under their old keys.
+    """
+    return field(default=default, metadata={_ADDED_LATER: True})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +49,11 @@ def _described(value: Any) -> Any:
     """Return a value as JSON; dataclasses with the name of what they are."""
     if is_dataclass(value) and not isinstance(value, type):
         kind = getattr(value, "kind", None) or getattr(value, "name", None) or type(value).__name__
-        own = {item.name: _described(getattr(value, item.name)) for item in fields(value)}
+        own = {
+            item.name: _described(getattr(value, item.name))
+            for item in fields(value)
+            if _ADDED_LATER not in item.metadata or getattr(value, item.name) != item.default
+        }
         return {"is": kind if isinstance(kind, str) else type(value).__name__, **own}
     if isinstance(value, tuple | list):
         return [_described(item) for item in value]

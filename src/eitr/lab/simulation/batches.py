@@ -58,8 +58,9 @@ class Trainees:
         usual = np.full(clients, run.steps) if run.steps else run.plan.epochs * self._clients.batches_an_epoch
         mine = usual.copy()
         if attack is not None:
-            # As many more as the extra epochs are more epochs.
-            mine[self._attackers] = usual[self._attackers] * (run.plan.epochs + attack.extra_epochs) // run.plan.epochs
+            # As many more, or fewer, as they train more or fewer epochs than honest clients; at least one.
+            theirs = usual[self._attackers] * run.epochs_of_attackers // run.plan.epochs
+            mine[self._attackers] = np.maximum(theirs, 1)
         own = self._clients.draw(seeds[:clients], mine)
         # The server takes as many steps as a client, as in FLTrust: the length of its own step is everybody's.
         trusted = self._server.draw(seeds[clients:], np.array([int(np.median(usual))]))
@@ -102,33 +103,46 @@ class _Owners:
             padded[owner, : len(own)] = own
         self.batches_an_epoch = np.minimum(-(-counts // run.plan.batch_size), run.plan.max_batches)
         self._pages = torch.from_numpy(padded).to(device)
-        self._counts = torch.from_numpy(counts).to(device)
+        self._counts = counts
+        self._counts_there = torch.from_numpy(counts).to(device)
 
     def draw(self, seeds: list[int], steps: NDArray[np.int64]) -> _Drawn:
         """Return the rows of so many batches of each owner: epoch after epoch, each in a new order."""
         device, size = self._pages.device, self._plan.batch_size
-        order = self._orders(seeds, int((-(-steps // self.batches_an_epoch)).max()))
+        epochs = -(-steps // self.batches_an_epoch)
+        order, starts = self._orders(seeds, epochs)
         # Step t of an owner is batch t mod k of its epoch t div k, with k its batches an epoch.
         step = np.arange(steps.max())[None, :]
-        epoch = np.minimum(step // self.batches_an_epoch[:, None], order.shape[1] - 1)
+        epoch = np.minimum(step // self.batches_an_epoch[:, None], epochs[:, None] - 1)
         first = step % self.batches_an_epoch[:, None] * size
-        epoch, first = (torch.from_numpy(numbers).to(device) for numbers in (epoch, first))
+        epoch_starts = torch.from_numpy(starts[:, None] + epoch * self._counts[:, None]).to(device)
+        first = torch.from_numpy(first).to(device)
         training = torch.from_numpy(step < steps[:, None]).to(device)
-        sizes = torch.clamp(self._counts[:, None] - first, max=size) * training
-        place = (first[..., None] + torch.arange(size, device=device)).clamp(max=order.shape[2] - 1)
+        counts = self._counts_there[:, None]
+        sizes = torch.clamp(counts - first, max=size) * training
+        place = torch.minimum(first[..., None] + torch.arange(size, device=device), counts[..., None] - 1)
         owner = torch.arange(len(steps), device=device)[:, None, None]
-        return _Drawn(self._pages[owner, order[owner, epoch[..., None], place]], sizes, steps.tolist())
+        return _Drawn(self._pages[owner, order[epoch_starts[..., None] + place]], sizes, steps.tolist())
 
-    def _orders(self, seeds: list[int], epochs: int) -> Tensor:
-        """Return a random order of every owner's pages for every epoch, (owners, epochs, places)."""
+    def _orders(self, seeds: list[int], epochs: NDArray[np.int64]) -> tuple[Tensor, NDArray[np.int64]]:
+        """Return a random order of every owner's pages for each of its epochs, and where those of each owner begin.
+
+        All orders are one flat vector, owner after owner and epoch after epoch: an owner with few pages trains many
+        epochs, and a table for the most epochs and the most pages would be mostly empty.
+        """
         device = self._pages.device
+        lengths = epochs * self._counts
+        ends, epoch_ends = np.cumsum(lengths), np.cumsum(epochs)
+        starts, total = ends - lengths, int(ends[-1])
+        there = torch.from_numpy(np.stack([starts, self._counts, epoch_ends - epochs, lengths])).to(device)
+        owner = torch.repeat_interleave(there[3], output_size=total)
+        start, count, first_epoch = there[:3, owner]
+        number = torch.arange(total, device=device) - start
+        epoch, place = number // count, number % count
         shuffles = torch.tensor([key_of(seed, TrainingStream.SHUFFLE) for seed in seeds], device=device)
-        keys = draw(shuffles[:, None], torch.arange(epochs, device=device)[None, :])
-        places = torch.arange(self._pages.shape[1], device=device)
-        words = draw(keys[..., None], places)
-        words.masked_fill_((places >= self._counts[:, None])[:, None, :], WORDS)
-        needed = self._plan.batch_size * self._plan.max_batches
-        return torch.sort(words, dim=-1, stable=True).indices[..., :needed]
+        words = draw(draw(shuffles[owner], epoch), place)
+        # One sort for all: by the epoch, counted over all owners, then by the random word.
+        return place[torch.sort((first_epoch + epoch) * WORDS + words, stable=True).indices], starts
 
 
 def longer(part: Tensor, steps: int) -> Tensor:
