@@ -12,7 +12,7 @@ from eitr.robust.gram import HAIR, ranked, squared_distances
 from eitr.settings import setting
 
 _EQUAL = 1e-9
-"""Scores, and variances, that differ by less than this share of the largest are equal ..."""
+"""Scores, and variances, that differ by less than this share of the largest are equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class DivideAndConquer(AttackerCountRule, LinearRule):
         values, vectors = np.linalg.eigh(-0.5 * (distances - means - means[:, None] + means.mean()))
         # Of several directions of the same variance no one is the first: which one a solver names is rounding. The part
         # of a step within all of them together is what does not depend on that.
-        # ... or by less than the rounding of the products they come from, where the common step is long.
+        # Where the common step is long, the rounding of its products is larger than the share of the largest.
         equal = max(_EQUAL * values[-1], HAIR * len(gram) * float(gram.diagonal().max()))
         first = values >= values[-1] - equal
         scores = values[-1] * (vectors[:, first] ** 2).sum(axis=1)

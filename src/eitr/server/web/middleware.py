@@ -75,7 +75,7 @@ class RequestGuard:
         if self._limit is not None and not self._limit.allowed(client[0] if client else "?"):
             raise Problem(
                 "too-many-requests",
-                "Too many requests from your address. Wait a minute, then try again.",
+                "Too many requests from your address. Wait ten seconds, then try again.",
                 {"Retry-After": "10"},
             )
 
