@@ -134,9 +134,9 @@ def spaced(figure: "Figure") -> None:
 
 
 def draw_spread(
-    axes: "Axes", x: ArrayLike, values: ArrayLike, style: LineStyle, *, marks: int = 8, legend: bool = True
+    axes: "Axes", x: ArrayLike, values: ArrayLike, style: LineStyle, *, marks: int = 8, band: bool = True
 ) -> None:
-    """Draw the mean of `values` (seeds, points) over `x` (points,), with a band of one standard deviation.
+    """Draw the mean of `values` (seeds, points) over `x` (points,); `band`: with one standard deviation around it.
 
     The band ends at the smallest and the largest value, so that it shows no accuracy above 1 and no loss below 0.
     Seeds that are NaN at a point are left out there; a line has about `marks` markers, however many points.
@@ -152,9 +152,9 @@ def draw_spread(
         linewidth=style.width,
         marker=style.marker or None,
         markevery=max(1, len(places) // marks),
-        label=style.label if legend else "_nolegend_",
+        label=style.label,
     )
-    if len(table) > 1:
+    if band and len(table) > 1:
         there = np.isfinite(table)
         low = np.maximum(mean - deviation, np.where(there, table, np.inf).min(axis=0))
         high = np.minimum(mean + deviation, np.where(there, table, -np.inf).max(axis=0))

@@ -15,6 +15,7 @@ from eitr.lab.experiments.scenario import (
     CLIENTS,
     COMPARED,
     FLIP,
+    READINGS,
     clean,
     federations,
     rules_of,
@@ -44,7 +45,8 @@ class AttackerEpochs(Experiment):
     note = (
         "30 % attackers. Honest clients train 10 epochs a round. The paper's text has attackers train 5 epochs more, "
         "15; the default of its published code is 5 epochs in all. Min-max of nearly equal reputations judges how long "
-        "a client's step is, not whether it is poisoned, so this setting decides who is taken for an attacker."
+        "a client's step is, not whether it is poisoned, so this setting decides who is taken for an attacker. Bands "
+        "show one standard deviation, for the three readings only."
     )
 
     def runs(self, profile: Profile) -> Sequence[Run]:
@@ -84,7 +86,8 @@ class AttackerEpochs(Experiment):
                 panel = axes[row, column]
                 for rule in rules_of(results):
                     found = np.array([_final(results, attack.name, number, rule, name).values for number in epochs]).T
-                    draw_spread(panel, epochs, found, RULE_STYLES[rule], marks=len(epochs))
+                    # Nine bands on top of each other could not be read.
+                    draw_spread(panel, epochs, found, RULE_STYLES[rule], marks=len(epochs), band=rule in READINGS)
                 if name == "ASR":
                     floor = floor_of(results, attack.name, CLIENTS).mean
                     panel.axhline(floor, color=FLOOR.colour, linestyle=FLOOR.dashes, linewidth=FLOOR.width,

@@ -1,7 +1,7 @@
 """Fig. 16 and 17: convergence and attackers once more, with 100 clients."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eitr.lab.experiments import by_share, over_rounds
 from eitr.lab.experiments.claim_checks import SAME, by_reading, faster, floor_text, leads
@@ -86,18 +86,20 @@ class Clients100(Experiment):
         """Draw accuracy over rounds above; accuracy and ASR over the share of attackers below."""
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(WIDTH, 6.6))
+        figure = Figure(figsize=(WIDTH, 7))
         spaced(figure)
-        axes = figure.subplot_mosaic([[*"aaaabbbbcccc"], [*"dddeeefffggg"]])
-        for panel, attack in zip("abc", (None, FLIP.name, BACKDOOR.name), strict=True):
-            over_rounds.draw(axes[panel], _at(results, _default() if attack else 0), attack, "accuracy")
-            axes[panel].set_title(over_rounds.scenario_title(attack, SHARE))
-            axes[panel].set_ylabel("accuracy")
+        # Two parts, each laid out by itself: one grid for three and four panels leaves no room for their labels.
+        parts: Any = figure.subfigures(2, 1, height_ratios=[1, 1.2])
+        above, below = parts[0].subplots(1, 3), parts[1].subplots(1, 4)
+        for panel, attack in zip(above, (None, FLIP.name, BACKDOOR.name), strict=True):
+            over_rounds.draw(panel, _at(results, _default() if attack else 0), attack, "accuracy")
+            panel.set_title(over_rounds.scenario_title(attack, SHARE))
+            panel.set_ylabel("accuracy")
         for panel, (name, attack) in zip(
-            "defg", [(name, attack.name) for name in ("accuracy", "ASR") for attack in ATTACKS], strict=True
+            below, [(name, attack.name) for name in ("accuracy", "ASR") for attack in ATTACKS], strict=True
         ):
-            by_share.draw(axes[panel], results, attack, name)
-        legend_below(figure, axes.values(), 5)
+            by_share.draw(panel, results, attack, name)
+        legend_below(parts[1], [*above, *below], 5)
         return figure
 
     def verdicts(self, results: Results) -> list[ClaimVerdict]:
