@@ -91,12 +91,12 @@ def test_the_summary_has_the_worst_case_of_each_rule_in_each_setting():
     found = {row["rule"]: row for row in rows(CROWD.summary(results))}
     assert len(found) == len(ELSEWHERE) + len(COMPARED)
     mine = found["NNM"]
-    assert mine["worst loss: 20 a round, 10 %, 0.9"] == pytest.approx(0.5)
-    assert mine["worst loss: 20 a round, 30 %, 0.3"] == pytest.approx(1.5)
-    assert mine["worst loss: 50 a round, 10 %, 0.3"] == mine["worst of all"] == pytest.approx(37.5)
-    assert mine["in"] == "mimic: 50 a round, 10 %, 0.9"
+    assert mine["20, 10 %, 0.9"] == pytest.approx(0.5)
+    assert mine["20, 30 %, 0.3"] == pytest.approx(1.5)
+    assert mine["50, 10 %, 0.3"] == mine["worst of all"] == pytest.approx(37.5)
+    assert mine["in"] == "mimic: 50, 10 %, 0.9"
     assert list(found)[-1] == "NNM"
-    assert found["FedAvg"]["worst loss: 20 a round, 10 %, 0.9"] == "n/a"
+    assert found["FedAvg"]["20, 10 %, 0.9"] == "n/a"
     assert found["FedAvg"]["points lost without attack, at most"] == 0
 
 
@@ -111,7 +111,7 @@ def test_training_that_diverged_is_the_worst_case_and_shown():
 
 
 def test_a_setting_is_named_by_who_takes_part_attackers_and_partition():
-    assert setting_of(20, 0.1, 0.3).label == "20 a round, 10 %, 0.3"
+    assert setting_of(20, 0.1, 0.3).label == "20, 10 %, 0.3"
     assert [setting.participants for setting in (*SETTINGS, QUICK_SETTING)] == [20] * 4 + [50] * 4 + [10]
     assert FUSED in ELSEWHERE
     assert FEDAVG in COMPARED

@@ -55,7 +55,7 @@ COMPARED = (REPUTATION, FEDAVG)
 
 def setting_of(participants: int, share: float, alpha: float, clients: int = CLIENTS) -> Setting:
     """Return a federation of which so many clients take part in a round."""
-    label = f"{participants} a round, {100 * share:g} %, {alpha:g}"
+    label = f"{participants}, {100 * share:g} %, {alpha:g}"
     return Setting(label, share, alpha, clients, participants / clients)
 
 
@@ -107,12 +107,12 @@ class Crowd(Experiment):
         )
 
     def summary(self, results: Results) -> Table:
-        """Return one row per rule, the strongest first: what its worst attack costs in each setting."""
+        """Return one row per rule, the strongest first: the points that its worst attack costs in each setting."""
         cells, settings = _cells(results), _settings(results)
         table = Table(
             (
                 "rule",
-                *(f"worst loss: {setting.label}" for setting in settings),
+                *(setting.label for setting in settings),
                 "worst of all",
                 "in",
                 "points lost without attack, at most",
