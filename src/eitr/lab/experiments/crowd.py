@@ -40,8 +40,9 @@ A_ROUND = (20, 50)
 FEW, MANY = 0.1, 0.3
 """Shares of attackers."""
 ALPHAS = (0.9, 0.3)
-STEPS = 30
-"""Local steps of a client in a round. A client has about 14 pages, so that a step sees all of them."""
+STEPS = 40
+"""Local steps of a client in a round, each on all of its pages, about 14. On news-sections clean FedAvg ends with 83 to
+87 % in the four federations; with 30 steps with 81 to 86 %, with 20 in the first of them with 80 % instead of 87 %."""
 SEEDS = 2
 
 MIN_MAX = Threat("Min-Max", make_attack("min-max"))
