@@ -57,5 +57,5 @@ def outermost(steps: "torch.Tensor") -> "torch.Tensor":
     import torch
 
     centred = (steps - steps.mean(dim=0)).double()
-    far = torch.linalg.eigh(centred @ centred.T).eigenvectors[:, -1].abs()
+    far: torch.Tensor = torch.linalg.eigh(centred @ centred.T).eigenvectors[:, -1].abs()
     return (far >= (1 - _EQUAL) * far.max()).int().argmax()

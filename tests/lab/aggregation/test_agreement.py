@@ -109,8 +109,8 @@ def test_inputs_are_left_as_they_were(name):
 def test_equal_updates_come_back_to_the_bit_with_equal_weights(name):
     updates = np.broadcast_to(np.random.default_rng(3).normal(size=17).astype(np.float32), (1, 2, 6, 17)).copy()
     rounds = make_rounds(2, 6, 17)
-    equal = {"base": np.zeros((2, 17), np.float32), "root": updates[0, :, 0], "counts": np.ones((2, 6))}
-    rounds = replace(rounds, updates=updates, **equal)
+    base = np.zeros((2, 17), np.float32)
+    rounds = replace(rounds, updates=updates, base=base, root=updates[0, :, 0], counts=np.ones((2, 6)))
     # Told of no attackers: a rule that expects some leaves clients out, although all are equal.
     told = {"attackers": 0} if rule_class(name).takes_attackers else {}
     (outcome,) = in_batch([make_rule(name, **told)] * 2, rounds)

@@ -205,17 +205,18 @@ def test_some_clients_take_part_and_the_table_says_which_share(tmp_path):
     assert told == {}  # not defined for 2 attackers among 5 participants, nor for 4 among 10
     references = [run for run in _runs(done) if isinstance(run, ReferenceRun)]
     assert sorted(run.participants for run in references) == [5, 10]
-    grid = done._experiment("compare").grid
+    comparison: Any = done._experiment("compare")
+    grid = comparison.grid
     assert grid.label("label-flip", grid.settings[0]) == "label-flip, 40 %, 5 a round"
-    assert "50 % or 100 % of the clients, drawn anew, take part in a round." in done._experiment("compare").note
-    assert "told the number to expect in a round" in done._experiment("compare").note
+    assert "50 % or 100 % of the clients, drawn anew, take part in a round." in comparison.note
+    assert "told the number to expect in a round" in comparison.note
     resumed = compare(device="cpu", out=tmp_path / "results", resume=True)
     assert str(resumed.table("compare")) == str(table)
 
 
 def test_rules_are_told_the_attackers_to_expect_among_those_who_take_part():
     grid = Grid(rules=("multi-krum",), attacks=("shift",), clients=(100,), participation=(0.1, 0.2))
-    runs = [grid.run_of("multi-krum", "shift", setting, "builtin", 0) for setting in grid.settings]
+    runs: list[Any] = [grid.run_of("multi-krum", "shift", setting, "builtin", 0) for setting in grid.settings]
     assert [(run.participants, run.attackers, run.rule.attackers) for run in runs] == [(10, 30, 3), (20, 30, 6)]
 
 

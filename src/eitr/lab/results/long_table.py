@@ -166,7 +166,7 @@ def _parts(result: Result, name: str, array: NDArray[Any]) -> Iterator[_Part]:
             for place, value in enumerate(array):
                 yield _Part(f"{name}.{place}", np.asarray(value))
     elif name in _BY_PARTICIPANT and PARTICIPANTS in result:
-        yield _Part(name, array, np.arange(rounds)[:, None] + 1, result[PARTICIPANTS])
+        yield _Part(name, array, np.arange(len(array))[:, None] + 1, result[PARTICIPANTS])
     elif len(array) == rounds and array.shape[1] == clients and array.ndim == 2 and not name.startswith("class_"):
         yield _Part(name, array, np.arange(rounds)[:, None] + 1, np.arange(clients)[None, :])
     elif len(array) == rounds:
