@@ -127,6 +127,8 @@ def test_a_small_crowd_is_simulated_and_reported_without_a_verdict(tmp_path, mon
     assert result.run.plan == PLAN
     page = make_report(out).read_text()
     assert "A thousand clients" in page
+    assert "does not hold" not in page
+    assert "Nothing here makes a claim" in (out / "verdicts.md").read_text()
     document = json.loads((out / "report.json").read_text())
     (section,) = document["experiments"]
     assert section["finished"]
