@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="attacks work on torch tensors; inst
 from eitr.attacks.alie import Alie, z_max  # noqa: E402
 from eitr.attacks.fang import Fang  # noqa: E402
 from eitr.attacks.ipm import Ipm  # noqa: E402
+from eitr.attacks.mimic import Mimic, outermost  # noqa: E402
 from eitr.attacks.min_max import MinMax  # noqa: E402
 from eitr.attacks.min_sum import MinSum  # noqa: E402
 from eitr.attacks.noise import Noise  # noqa: E402
@@ -178,6 +179,29 @@ def test_slander_with_noise_is_near_its_victims():
     copies, noisy = Slander().craft(given), Slander(noise=0.1).craft(given)
     size = (noisy - copies).norm(dim=1) / (copies - given.base).norm(dim=1)
     assert size.tolist() == pytest.approx([0.1] * 3, rel=0.03)
+
+
+def test_mimic_copies_the_client_farthest_out_where_honest_steps_differ_most():
+    given = scene(attackers=4, others=9, parameters=300)
+    base, others = numbers(given.base, given.others)
+    centred = others - base - (others - base).mean(axis=0)
+    direction = np.linalg.svd(centred)[2][0]
+    chosen = int(np.argmax(np.abs(centred @ direction)))
+    assert torch.equal(Mimic().craft(given), given.others[chosen].repeat(4, 1))
+
+
+def test_mimic_looks_at_the_direction_of_the_differences_not_at_the_longest_step():
+    steps = torch.tensor([[9.0, 3.0], [9.0, -3.0], [9.5, 0.0], [9.0, 0.1]])
+    assert int(outermost(steps)) in (0, 1)
+
+
+def test_mimic_of_equally_distant_clients_copies_the_first():
+    assert [int(outermost(torch.tensor(steps))) for steps in ([[1.0], [3.0]], [[3.0], [1.0]])] == [0, 0]
+
+
+def test_mimic_where_nobody_is_honest_sends_what_was_trained():
+    given = scene(attackers=3, others=0)
+    assert torch.equal(Mimic().craft(given), given.mine)
 
 
 @pytest.mark.parametrize(

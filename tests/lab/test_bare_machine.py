@@ -65,7 +65,7 @@ def test_bad_input_is_one_line_and_exit_status_2(arguments, capsys, monkeypatch)
 
 COMMANDS = {
     "run_experiments": ["run", "weights", "hyper"],
-    "compare": ["compare", "--rule", "median", "--attack", "shift", "--clients", "5,10", "--alpha", "0.5"],
+    "compare": ["compare", "--rule", "median", "--attack", "shift", "--clients", "5,10", "--participation", "0.5,1"],
 }
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Dba(Backdoor):
     """Attacker k puts words k mod parts, k mod parts + parts, ... of the trigger into its pages; success: the whole.
 
-    No attacker's pages, and so no attacker's step, hold the trigger itself.
+    No attacker's pages, and so no attacker's step, hold the trigger itself. Attackers are counted among those who take
+    part in the round.
 
     >>> from eitr.datasets.interface import Examples
     >>> import numpy as np

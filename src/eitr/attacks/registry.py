@@ -11,6 +11,7 @@ from eitr.attacks.inside import Inside
 from eitr.attacks.interface import Attack
 from eitr.attacks.ipm import Ipm
 from eitr.attacks.label_flip import LabelFlip
+from eitr.attacks.mimic import Mimic
 from eitr.attacks.min_max import MinMax
 from eitr.attacks.min_sum import MinSum
 from eitr.attacks.neurotoxin import Neurotoxin
@@ -42,6 +43,7 @@ _OWN: dict[str, type[Attack]] = {
         MinSum,
         Fang,
         Slander,
+        Mimic,
         OnOff,
         Whitewash,
         Inside,

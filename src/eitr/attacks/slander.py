@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 class Slander(ModelPoisoning):
     """w_k = v_k + noise rms(v_k - base) n_k with v_k what the k-th attacker's victim, an honest client, will send.
 
-    Victims are the first of a seeded permutation: one for each attacker while there are enough of them, and the same in
-    every round. A rule that punishes clients for being alike punishes them; where nobody is honest, attackers send what
-    they trained.
+    Victims are the first of a seeded permutation of the honest clients of the round: one for each attacker while there
+    are enough of them, and the same in every round if everybody takes part. A rule that punishes clients for being
+    alike punishes them; where nobody is honest, attackers send what they trained.
 
     >>> import torch
     >>> scene = Scene(torch.zeros(1), mine=torch.ones(2, 1), others=torch.tensor([[3.0], [4.0]]))

@@ -138,6 +138,12 @@ def compare(
         str | None,
         typer.Option(help="Dirichlet concentrations of the clients' pages.  [default: 0.9]", metavar="LIST"),
     ] = None,
+    participation: Annotated[
+        str | None,
+        typer.Option(
+            help="Shares of the clients that take part in a round, drawn anew each time.  [default: 1]", metavar="LIST"
+        ),
+    ] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds of a run.  [default: 40]", min=1)] = None,
     steps: Annotated[
         int | None, typer.Option(help="Local steps of a client in a round.  [default: 150]", min=1)
@@ -160,10 +166,11 @@ def compare(
     """Compare rules under attacks of your choice, then make a report: curves, table, worst case of each rule.
 
     Every rule meets every attack in every federation, and is also run without attackers. Rules that ask for the number
-    of attackers are told the true one, unless it is set.
+    of attackers are told the true one, or the expected one where only some clients take part, unless it is set.
 
     Examples: `eitr lab compare --list`,
     `eitr lab compare --rule fused,flame,median --attack label-flip,ipm:epsilon=0.5 --attackers 0.1,0.3 --out mine`,
+    `eitr lab compare --rule fused,median --attack mimic --clients 200 --participation 0.1,0.5`,
     `eitr lab compare --rule fused,mine --plugin my_rule.py --attack shift --data pages.csv --text-column body`,
     `eitr lab compare --out mine --resume`
     """
@@ -180,6 +187,7 @@ def compare(
             attackers=numbers("--attackers", attackers, float),
             clients=numbers("--clients", clients, int),
             alpha=numbers("--alpha", alpha, float),
+            participation=numbers("--participation", participation, float),
             rounds=rounds,
             steps=steps,
             learning_rate=learning_rate,

@@ -22,7 +22,8 @@ def main() -> None:
     compare = commands.add_parser("compare", help="compute every rule under every attack in every setting")
     compare.add_argument("--rule", dest="rules", metavar="RULES", help="rules with settings, separated by commas")
     compare.add_argument("--attack", dest="attacks", metavar="ATTACKS", help="attacks with settings, or none")
-    for name, one_of in (("attackers", _shares), ("clients", _counts), ("alpha", _shares)):
+    axes = {"attackers": _numbers, "clients": _counts, "alpha": _numbers, "participation": _numbers}
+    for name, one_of in axes.items():
         compare.add_argument(f"--{name}", type=one_of, metavar="LIST", help="numbers, separated by commas")
     for name, kind in (("rounds", int), ("steps", int), ("learning-rate", float)):
         compare.add_argument(f"--{name}", type=kind)
@@ -60,7 +61,7 @@ def main() -> None:
     print(f"results in {done.folder}; make the report with: eitr lab report {done.folder}", file=sys.stderr)
 
 
-def _shares(text: str) -> list[float]:
+def _numbers(text: str) -> list[float]:
     return [float(part) for part in text.split(",")]
 
 

@@ -131,6 +131,7 @@ def compare(
     attackers: Sequence[float] | None = None,
     clients: Sequence[int] | None = None,
     alpha: Sequence[float] | None = None,
+    participation: Sequence[float] | None = None,
     rounds: int | None = None,
     steps: int | None = None,
     learning_rate: float | None = None,
@@ -146,9 +147,9 @@ def compare(
     """Compute every rule under every attack in every setting, and keep the results in a folder.
 
     Rules and attacks are names with their settings, `["fused", "trimmed-mean:beta=0.2"]`, or one text with commas.
-    `attackers` are shares of the clients. What is None has the value of the class `Grid`; with `resume`, that of the
-    folder. `data` and `options` are as in `run_experiments`. `lab.table("compare")`, `lab.figure("compare")` and
-    `lab.report()` then show the results.
+    `attackers` are shares of the clients, and so is `participation`, the clients that take part in a round. What is
+    None has the value of the class `Grid`; with `resume`, that of the folder. `data` and `options` are as in
+    `run_experiments`. `lab.table("compare")`, `lab.figure("compare")` and `lab.report()` then show the results.
     """
     folder = Path(out)
     before = read_metadata(folder) if resume and (folder / METADATA).exists() else None
@@ -160,6 +161,7 @@ def compare(
         "attackers": attackers,
         "clients": clients,
         "alpha": alpha,
+        "participation": participation,
         "rounds": rounds,
         "steps": steps,
         "learning_rate": learning_rate,

@@ -37,9 +37,20 @@ class Rounds:
     base: np.ndarray
     root: np.ndarray
     counts: np.ndarray
+    population: int
+    present: np.ndarray
+    """(rounds, runs, clients): who takes part, of so many clients in all."""
+    forgotten: np.ndarray
+    """(rounds, population): who comes to a round as a new client."""
+
+    @property
+    def all_present(self) -> bool:
+        return self.population == self.updates.shape[2]
 
 
-def make_rounds(runs, clients, parameters, *, rounds=1, seed=0, kinds=tuple(KINDS)) -> Rounds:
+def make_rounds(
+    runs, clients, parameters, *, rounds=1, seed=0, kinds=tuple(KINDS), population=None, forget=0.0
+) -> Rounds:
     """Updates whose kind changes from run to run and round to round."""
     rng = np.random.default_rng(seed)
     updates = np.empty((rounds, runs, clients, parameters), dtype=np.float32)
@@ -49,17 +60,23 @@ def make_rounds(runs, clients, parameters, *, rounds=1, seed=0, kinds=tuple(KIND
     base = rng.normal(0, 0.1, (runs, parameters)).astype(np.float32)
     root = base + rng.normal(0, 0.1, (runs, parameters)).astype(np.float32)
     counts = rng.integers(0, 300, (runs, clients)) * (rng.random((runs, clients)) < 0.9)
-    return Rounds(updates, base, root, counts.astype(np.float64))
+    total = clients if population is None else population
+    present = [[np.sort(rng.permutation(total)[:clients]) for _ in range(runs)] for _ in range(rounds)]
+    forgotten = rng.random((rounds, total)) < forget
+    return Rounds(updates, base, root, counts.astype(np.float64), total, np.array(present), forgotten)
 
 
 def on_cpu(rules, rounds: Rounds):
     """Every round of every run by the rules of the CPU: [round][run] -> Result."""
     states = [rule.init() for rule in rules]
     everything = []
-    ids = names(rounds.updates.shape[2])
+    everybody = names(rounds.population)
     for index, updates in enumerate(rounds.updates):
         results = []
         for run, rule in enumerate(rules):
+            for client in np.flatnonzero(rounds.forgotten[index]):
+                states[run] = states[run].without(everybody[client])
+            ids = [everybody[client] for client in rounds.present[index, run]]
             # Rounds are counted from 1, as the engines and the batched rules do.
             given = Round(
                 rounds.base[run], updates[run], ids, index + 1, counts=rounds.counts[run], root=rounds.root[run]
@@ -73,16 +90,20 @@ def on_cpu(rules, rounds: Rounds):
 def in_batch(rules, rounds: Rounds, **options):
     """Every round by one batched rule: a list of Outcome."""
     clients, parameters = rounds.updates.shape[2:]
-    rule = batched(rules, clients, parameters, "cpu", **options)
+    rule = batched(rules, clients, parameters, "cpu", population=rounds.population, **options)
     return [one_round(rule, rounds, index) for index in range(len(rounds.updates))]
 
 
 def one_round(rule, rounds: Rounds, index: int):
+    for run in range(rule.runs):
+        if rounds.forgotten[index].any():
+            rule.forget(run, torch.from_numpy(np.flatnonzero(rounds.forgotten[index])))
     return rule.aggregate(
         torch.from_numpy(rounds.base),
         torch.from_numpy(rounds.updates[index]),
         torch.from_numpy(rounds.counts),
         torch.from_numpy(rounds.root),
+        present=None if rounds.all_present else torch.from_numpy(rounds.present[index]),
     )
 
 

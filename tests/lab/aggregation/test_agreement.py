@@ -1,5 +1,6 @@
 """The batched rules in torch give what the rules of the CPU give, over all kinds of rounds."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -60,6 +61,14 @@ def test_histories_of_runs_with_different_settings_agree_round_by_round(name, cl
 
 
 @pytest.mark.parametrize("name", ALL_RULES)
+@given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 20), st.integers(1, 8), st.integers(0, 2**32))
+@examples(40, 12)
+def test_clients_that_come_and_go_are_remembered_as_on_the_cpu(name, clients, absent, parameters, rounds, seed):
+    settings = {"rounds": rounds, "seed": seed, "population": clients + absent, "forget": 0.1}
+    assert_agreement(mixed(name, 3), make_rounds(3, clients, parameters, **settings), kernels="torch")
+
+
+@pytest.mark.parametrize("name", ALL_RULES)
 def test_blocks_of_any_size_give_the_same(name, monkeypatch):
     rounds = make_rounds(5, 6, 40, rounds=2)
     whole = in_batch(mixed(name, 5), rounds)
@@ -69,17 +78,18 @@ def test_blocks_of_any_size_give_the_same(name, monkeypatch):
         np.testing.assert_allclose(one.weights, other.weights, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("population", [7, 11])
 @pytest.mark.parametrize("name", ALL_RULES)
-def test_going_on_from_a_memory_is_as_if_never_stopped(name):
-    rounds = make_rounds(3, 7, 13, rounds=4)
+def test_going_on_from_a_memory_is_as_if_never_stopped(name, population):
+    rounds = make_rounds(3, 7, 13, rounds=4, population=population)
     rules = mixed(name, 3)
     expected = in_batch(rules, rounds)
-    first = batched(rules, 7, 13, "cpu")
+    first = batched(rules, 7, 13, "cpu", population=population)
     for index in range(2):
         one_round(first, rounds, index)
     saved = first.memory()
     one_round(first, rounds, 2)  # what happens after saving must not change what was saved
-    second = batched(rules, 7, 13, "cpu")
+    second = batched(rules, 7, 13, "cpu", population=population)
     second.restore(saved)
     for index in (2, 3):
         outcome = one_round(second, rounds, index)
@@ -100,7 +110,8 @@ def test_inputs_are_left_as_they_were(name):
 def test_equal_updates_come_back_to_the_bit_with_equal_weights(name):
     updates = np.broadcast_to(np.random.default_rng(3).normal(size=17).astype(np.float32), (1, 2, 6, 17)).copy()
     rounds = make_rounds(2, 6, 17)
-    rounds = type(rounds)(updates, np.zeros((2, 17), np.float32), updates[0, :, 0], np.ones((2, 6)))
+    base = np.zeros((2, 17), np.float32)
+    rounds = replace(rounds, updates=updates, base=base, root=updates[0, :, 0], counts=np.ones((2, 6)))
     # Told of no attackers: a rule that expects some leaves clients out, although all are equal.
     told = {"attackers": 0} if rule_class(name).takes_attackers else {}
     (outcome,) = in_batch([make_rule(name, **told)] * 2, rounds)
@@ -147,3 +158,5 @@ def test_wrong_shapes_kernels_memories_and_a_missing_root_are_refused():
         batched([make_rule("median")], 3, 4, "cpu", kernels="cuda")
     with pytest.raises(InputError, match="nothing to aggregate"):
         batched([make_rule("median")], 0, 4, "cpu")
+    with pytest.raises(InputError, match="say which 3 of the 5 clients take part"):
+        batched([make_rule("median")], 3, 4, "cpu", population=5).aggregate(base, torch.zeros(1, 3, 4), counts, None)

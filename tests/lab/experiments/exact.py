@@ -19,15 +19,15 @@ def exact(run, *, accuracy=CLEAN, asr=None, arrives=5, reputation=0.8):
     arrays = {
         "accuracy": series,
         "class_accuracy": np.repeat(series[:, None], len(NAMES), axis=1),
-        "weights": np.full((run.rounds, run.clients), 1 / run.clients),
+        "weights": np.full((run.rounds, run.participants), 1 / run.participants),
         "attacker": attacker,
         "failed": np.array(0),
     }
     for name in run.probes:
         arrays[f"asr.{name}"] = np.full(run.rounds, (asr or FLOORS).get(name, 0.2))
     if run.rule.has_reputation:
-        arrays["reputation"] = np.full((run.rounds, run.clients), reputation)
-        arrays["negative"] = np.zeros((run.rounds, run.clients))
+        arrays["reputation"] = np.full((run.rounds, run.participants), reputation)
+        arrays["negative"] = np.zeros((run.rounds, run.participants))
     return Result(run, arrays)
 
 

@@ -167,6 +167,9 @@ def test_a_rule_of_a_plugin_is_compared_on_own_data(plugin, tmp_path, monkeypatc
         ({"attacks": ("ipm:delta=1",)}, "'ipm' has no setting 'delta'"),
         ({"steps": 0}, "at least 1"),
         ({"alpha": (0.0,)}, "above 0"),
+        ({"participation": (0.5, 0.0)}, "the participation is a share of the clients, above 0, at most 1"),
+        ({"participation": (1.5,)}, "the participation is a share of the clients"),
+        ({"participation": (float("nan"),)}, "the participation is a share of the clients"),
     ],
 )
 def test_a_grid_that_makes_no_sense_is_one_line(changes, words):
@@ -179,13 +182,59 @@ def test_the_command_line_passes_everything_on_and_its_command_is_one_it_takes(m
     monkeypatch.setattr(
         "eitr.lab.laboratory.compare", lambda *rules, **more: asked.update(more, rules=rules) or exit(0)
     )
-    grid = Grid(rules=("fused", "median"), attacks=("ipm:epsilon=0.5",), clients=(10, 50), rounds=7).as_json()
+    settings: Any = {"clients": (10, 50), "rounds": 7, "participation": (0.1, 0.5)}
+    grid = Grid(rules=("fused", "median"), attacks=("ipm:epsilon=0.5",), **settings).as_json()
     written = LabMetadata(experiments=[COMPARE], profile=COMPARE, data="builtin", seeds=2, grid=grid)
     words = written.command_for(COMPARE, resume=True).split()
     assert invoke(*words[1:]).exit_code == 0
     assert asked["rules"] == ("fused,median", "ipm:epsilon=0.5")
     told = [asked[name] for name in ("clients", "attackers", "alpha", "rounds", "steps", "seeds", "data", "resume")]
     assert told == [[10, 50], [0.3], [0.9], 7, 150, 2, "builtin", True]
+    assert asked["participation"] == [0.1, 0.5]
+
+
+def test_some_clients_take_part_and_the_table_says_which_share(tmp_path):
+    chosen: Any = {"rules": "median,multi-krum,fedavg", "attacks": "label-flip", "clients": [10], "attackers": [0.4]}
+    small = {**SMALL, **chosen, "participation": [0.5, 1.0]}
+    done = compare(**small, data=str(small_data(tmp_path)), device="cpu", out=tmp_path / "results")
+    table = done.table("compare")
+    assert table.columns[4:7] == ("alpha", "participation", "accuracy")
+    assert {(row[1], row[5]) for row in table.rows} == {(a, p) for a in ("none", "label-flip") for p in (0.5, 1.0)}
+    assert len({row[:6] for row in table.rows}) == len(table.rows) == 12
+    told = {run.participants: run.rule.attackers for run in _runs(done) if run.rule.name == "multi-krum" and run.attack}
+    assert told == {}  # not defined for 2 attackers among 5 participants, nor for 4 among 10
+    references = [run for run in _runs(done) if isinstance(run, ReferenceRun)]
+    assert sorted(run.participants for run in references) == [5, 10]
+    comparison: Any = done._experiment("compare")
+    grid = comparison.grid
+    assert grid.label("label-flip", grid.settings[0]) == "label-flip, 40 %, 5 a round"
+    assert "50 % or 100 % of the clients, drawn anew, take part in a round." in comparison.note
+    assert "told the number to expect in a round" in comparison.note
+    resumed = compare(device="cpu", out=tmp_path / "results", resume=True)
+    assert str(resumed.table("compare")) == str(table)
+
+
+def test_rules_are_told_the_attackers_to_expect_among_those_who_take_part():
+    grid = Grid(rules=("multi-krum",), attacks=("shift",), clients=(100,), participation=(0.1, 0.2))
+    runs: list[Any] = [grid.run_of("multi-krum", "shift", setting, "builtin", 0) for setting in grid.settings]
+    assert [(run.participants, run.attackers, run.rule.attackers) for run in runs] == [(10, 30, 3), (20, 30, 6)]
+
+
+def test_a_comparison_in_which_everybody_takes_part_is_stored_as_before():
+    grid = Grid(rules=("median",), attacks=("shift",))
+    assert "participation" not in grid.as_json()
+    assert Grid.from_json(grid.as_json()) == grid
+    run = grid.run_of("median", "shift", grid.settings[0], "builtin", 0)
+    assert "participation" not in run.describe()
+    # The names of result files of earlier versions.
+    assert (run.key, grid.reference(grid.settings[0], "builtin", 0).key) == (
+        "abab3d5eb08be80601fe",
+        "e7ec93d256977cc7844c",
+    )
+
+
+def _runs(lab):
+    return [result.run for result in lab.results("compare")]
 
 
 def test_numbers_that_are_none_name_the_option():

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as parquet
@@ -76,6 +77,21 @@ def test_as_many_rounds_as_clients_confuse_nobody(tmp_path):
     assert found["counts"] == (None, 5)
     assert found["weights"] == (6, 5)
     assert found["class_accuracy.health"] == (6, None)
+
+
+def test_weights_are_those_of_the_clients_who_took_part(tmp_path):
+    run = replace(ATTACKED, participation=0.5)
+    who = np.array([[0, 2], [1, 3], [0, 3]], np.int32)
+    result = Result(run, {"participants": who, "weights": np.arange(6.0).reshape(3, 2), "attacker": np.arange(4) == 3})
+    rows = rows_of(tmp_path, result)
+    assert [(row["round"], row["client"], row["attacker"], row["value"]) for row in rows] == [
+        (1, 0, False, 0.0),
+        (1, 2, False, 1.0),
+        (2, 1, False, 2.0),
+        (2, 3, True, 3.0),
+        (3, 0, False, 4.0),
+        (3, 3, True, 5.0),
+    ]
 
 
 def test_other_kinds_of_runs_have_rows_too(tmp_path):

@@ -27,6 +27,7 @@ CHANGES: dict[str, Any] = {
     "attacker_epochs": 5,
     "trusted": 300,
     "exclusive": "religion",
+    "participation": 0.5,
 }
 
 
@@ -69,6 +70,8 @@ def test_a_run_describes_itself_with_names_and_numbers():
 def test_a_field_that_was_added_later_is_part_of_a_key_only_where_it_is_used():
     assert "attacker_epochs" not in RUN.describe()
     assert replace(RUN, attacker_epochs=5).describe()["attacker_epochs"] == 5
+    assert "participation" not in RUN.describe()
+    assert replace(RUN, participation=0.5).describe()["participation"] == 0.5
 
 
 def test_attackers_train_the_plans_epochs_and_those_of_the_attack_unless_the_run_says_how_many():

@@ -254,7 +254,7 @@ def test_one_client_is_a_federation_too(engine, rule, examples, network):
 
 
 @pytest.mark.parametrize("engine", [sparse_engine, batched_engine])
-@pytest.mark.parametrize("name", ["neurotoxin", "alie", "min-max", "fang", "slander", "noise", "sybil"])
+@pytest.mark.parametrize("name", ["neurotoxin", "alie", "min-max", "fang", "slander", "noise", "sybil", "mimic"])
 def test_attackers_that_look_at_training_that_diverges_do_not_make_it_fail(engine, name, examples, network):
     plan = TrainingPlan(epochs=2, batch_size=16, learning_rate=1e6)
     wild, fine = make("fused", make_attack(name), 2, plan=plan), make("fused", make_attack(name), 2)

@@ -19,6 +19,7 @@ class BatchedFLDetector(BatchedRule):
     """`eitr.aggregation.fldetector.FLDetector`: sums over parameters here, decisions by the rule itself on the host."""
 
     remembers = ("steps", "path", "known", "errors", "rounds")
+    needs_all_present = True  # the ordinary rule cuts the path into as many pieces as it has met clients
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

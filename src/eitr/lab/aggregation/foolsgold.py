@@ -18,9 +18,14 @@ class BatchedFoolsGold(BatchedRule):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        shape = (self.runs, self.clients, self.parameters)
+        shape = (self.runs, self.population, self.parameters)
         self.steps = torch.zeros(shape, dtype=torch.float32, device=self.device)
         self.rounds = torch.zeros((), dtype=torch.int64, device=self.device)
+
+    @classmethod
+    def bytes_of_memory(cls, parameters: int) -> int:
+        """Return what the accumulated step of a client takes."""
+        return 4 * parameters
 
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
         gram = torch.zeros((self.runs, self.clients, self.clients), dtype=torch.float64, device=self.device)

@@ -39,9 +39,14 @@ class BatchedFused(BatchedRule):
         self.signs = {seed: self._signs(seed) for seed in {rule.seed for rule in self.own}}
         depth = max(rule.s for rule in self.own) + 1
         # As the state of the rule has them: fading sums of projected steps, and reputations, newest first, then NaN.
-        self.sums = torch.zeros((self.runs, self.clients, DIMENSIONS), dtype=torch.float32, device=self.device)
-        self.history = torch.full((self.runs, self.clients, depth), torch.nan, dtype=torch.float64)
-        self.taken = torch.zeros((self.runs, self.clients), dtype=torch.int64)  # rounds that each took part in
+        self.sums = torch.zeros((self.runs, self.population, DIMENSIONS), dtype=torch.float32, device=self.device)
+        self.history = torch.full((self.runs, self.population, depth), torch.nan, dtype=torch.float64)
+        self.taken = torch.zeros((self.runs, self.population), dtype=torch.int64)  # rounds that each took part in
+
+    @classmethod
+    def bytes_of_memory(cls, parameters: int) -> int:
+        """Return what the projected steps of a client take; reputations are on the host."""
+        return 4 * DIMENSIONS
 
     def forget(self, run: int, clients: Tensor) -> None:
         """Forget the steps and the reputations of some clients."""

@@ -1,8 +1,9 @@
 """What every batched rule has: the updates of R runs go in, R models come out, all on one device.
 
-Every client takes part in every round, and the rows are in the order of the client ids. Inputs are not checked for NaN
-or size and not changed: they come from our own simulation, not from a network. A rule that remembers keeps its memory
-in tensors on the device; `memory` and `restore` are how it survives a restart.
+The rows are in the order of the client ids. A round has all clients of a federation or, of each run, as many of them as
+`present` names. Inputs are not checked for NaN or size and not changed: they come from our own simulation, not from a
+network. A rule that remembers keeps its memory of all clients in tensors on the device; `memory` and `restore` are how
+it survives a restart.
 """
 
 from abc import ABC, abstractmethod
@@ -37,20 +38,30 @@ class Outcome(NamedTuple):
 
 
 class BatchedRule(ABC):
-    """A rule for many runs. `rules` are of one class; where their settings differ, each run has its own."""
+    """A rule for many runs. `rules` are of one class; where their settings differ, each run has its own.
+
+    `clients` take part in a round, of `population` clients in all; without `population`, all of them do.
+    """
 
     remembers: ClassVar[tuple[str, ...]] = ()
-    """The names of the tensors in `memory`."""
+    """The names of the tensors in `memory`. Those with dimensions are (runs, population, ...)."""
+    needs_all_present: ClassVar[bool] = False
+    """Whether it cannot be used where clients come and go: its memory then has other tensors as well."""
 
     def __init__(
-        self, rules: Sequence[Rule], clients: int, parameters: int, device: torch.device, *, kernels: str = "auto"
+        self,
+        rules: Sequence[Rule],
+        clients: int,
+        parameters: int,
+        device: torch.device,
+        *,
+        kernels: str = "auto",
+        population: int | None = None,
     ) -> None:
         if any(type(rule) is not type(rules[0]) for rule in rules):
             raise InputError("the rules of one batch must be of one class")
         if any(rule.ramp != 0 for rule in rules):
-            raise InputError(
-                "a ramp is for clients that come and go; in the batched rules everybody takes part: ramp=0"
-            )
+            raise InputError(f"the batched form of {rules[0].name!r} has no ramp: set ramp=0, or take --device cpu")
         if clients < 1 or parameters < 1:
             raise InputError(f"there is nothing to aggregate: {clients} clients, {parameters} parameters")
         if kernels not in KERNELS:
@@ -58,6 +69,7 @@ class BatchedRule(ABC):
         self.rules = tuple(rule.for_clients(clients) for rule in rules)
         self.scorers: list[Scorer | None] = []
         self.clients = clients
+        self.population = clients if population is None else population
         self.parameters = parameters
         self.device = torch.device(device)
         self.cuda = kernels != "torch" and available(self.device, clients)
@@ -76,18 +88,44 @@ class BatchedRule(ABC):
         counts: Tensor,
         root: Tensor | None,
         scorers: Sequence[Scorer | None] | None = None,
+        present: Tensor | None = None,
     ) -> Outcome:
         """Combine the updates of one round.
 
         `base` (runs, parameters) float32: what the clients started from. `updates` (runs, clients, parameters)
         float32, contiguous. `counts` (runs, clients) float64: claimed sample counts. `root` (runs, parameters) or None.
-        `scorers`: for each run what scores models on trusted pages, if there are any.
+        `scorers`: for each run what scores models on trusted pages, if there are any. `present` (runs, clients) int64,
+        ascending: which clients of the population take part; None where all do.
         """
         expected = (self.runs, self.clients, self.parameters)
         if tuple(updates.shape) != expected or updates.dtype != torch.float32 or not updates.is_contiguous():
             raise InputError(f"updates must be contiguous float32 of shape {expected}, not {tuple(updates.shape)}")
         self.scorers = [None] * self.runs if scorers is None else list(scorers)
-        return self._aggregate(base, updates, counts, root)
+        if present is None:
+            if self.clients != self.population:
+                raise InputError(f"say which {self.clients} of the {self.population} clients take part")
+            return self._aggregate(base, updates, counts, root)
+        return self._aggregate_some(base, updates, counts, root, present)
+
+    def _aggregate_some(
+        self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None, present: Tensor
+    ) -> Outcome:
+        """Combine updates with the memory of those who take part; what is remembered of the others stays as it is."""
+        run = torch.arange(self.runs)[:, None]
+        everybody: dict[str, Tensor] = {name: getattr(self, name) for name in self.remembers}
+        by_client = {name: tensor for name, tensor in everybody.items() if tensor.ndim}
+        for name, tensor in by_client.items():
+            setattr(self, name, tensor[run.to(tensor.device), present.to(tensor.device)])
+        outcome = self._aggregate(base, updates, counts, root)
+        for name, tensor in by_client.items():
+            tensor[run.to(tensor.device), present.to(tensor.device)] = getattr(self, name)
+            setattr(self, name, tensor)
+        return outcome
+
+    @classmethod
+    def bytes_of_memory(cls, parameters: int) -> int:
+        """Return about how much memory of the device is needed to remember one client that does not take part."""
+        return 0
 
     @abstractmethod
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:

@@ -14,30 +14,34 @@ from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
 from eitr.lab.aggregation.interface import BatchedRule, Outcome, Scorer
 
-_INDEX, _ROUNDS = "index", "client_rounds"
-"""What is remembered besides the arrays of the rule: how many rounds there were, and each client's."""
+_INDEX, _ROUNDS, _MET = "index", "client_rounds", "clients_met"
+"""What is remembered besides the arrays of the rule: how many rounds there were, each client's, and, where clients come
+and go, which of them the rule has met."""
 
 
 class OneByOne(BatchedRule):
     """The ordinary form of a rule, for rules without a batched one."""
 
-    def __init__(
-        self, rules: Sequence[Rule], clients: int, parameters: int, device: torch.device, *, kernels: str = "auto"
-    ) -> None:
-        super().__init__([replace(rule, ramp=0) for rule in rules], clients, parameters, device, kernels=kernels)
-        self.rules = tuple(rule.for_clients(clients) for rule in rules)  # the ordinary form has the ramp
-        self._ids = tuple(f"{client:06d}" for client in range(clients))
+    def __init__(self, rules: Sequence[Rule], *arguments: Any, **options: Any) -> None:
+        super().__init__([replace(rule, ramp=0) for rule in rules], *arguments, **options)
+        self.rules = tuple(rule.for_clients(self.clients) for rule in rules)  # the ordinary form has the ramp
+        self._ids = tuple(f"{client:06d}" for client in range(self.population))
         self._states = [rule.init() for rule in self.rules]
         self._index = 0
 
     def _aggregate(self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None) -> Outcome:
+        return self._aggregate_some(base, updates, counts, root, torch.arange(self.clients).expand(self.runs, -1))
+
+    def _aggregate_some(
+        self, base: Tensor, updates: Tensor, counts: Tensor, root: Tensor | None, present: Tensor
+    ) -> Outcome:
         self._index += 1
         results = []
         for run, rule in enumerate(self.rules):
             given = Round(
                 _array(base[run]),
                 _array(updates[run]),
-                self._ids,
+                [self._ids[client] for client in present[run].tolist()],
                 self._index,
                 counts=_array(counts[run]),
                 root=None if root is None else _array(root[run]),
@@ -77,6 +81,8 @@ class OneByOne(BatchedRule):
         """Return what one run must save to go on later."""
         state = self._states[run]
         kept = {_INDEX: np.array(self._index), _ROUNDS: state.rounds, **state.memory}
+        if self.clients < self.population:
+            kept[_MET] = np.array([int(client) for client in state.clients], np.int64)
         return {name: torch.from_numpy(np.array(array)) for name, array in kept.items()}
 
     def restore_runs(self, memories: Sequence[Mapping[str, Tensor]]) -> None:
@@ -84,9 +90,11 @@ class OneByOne(BatchedRule):
         for run, memory in enumerate(memories):
             arrays = {name: np.array(_array(tensor)) for name, tensor in memory.items()}
             self._index, rounds = int(arrays.pop(_INDEX)), arrays.pop(_ROUNDS)
-            if len(rounds) != self.clients:
-                raise InputError(f"this memory is of {len(rounds)} clients, not of {self.clients}")
-            self._states[run] = RuleState(self.rules[run].name, self._ids, rounds, arrays, self.parameters)
+            met = arrays.pop(_MET, np.arange(self.population))
+            if len(rounds) != len(met) or (met >= self.population).any():
+                raise InputError(f"this memory is of {len(rounds)} clients, not of {self.population}")
+            ids = tuple(self._ids[client] for client in met)
+            self._states[run] = RuleState(self.rules[run].name, ids, rounds, arrays, self.parameters)
 
     def memory(self) -> dict[str, Tensor]:
         """Return what all runs must save to go on later."""

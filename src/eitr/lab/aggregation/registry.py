@@ -58,11 +58,18 @@ BATCHED: dict[type[Rule], type[BatchedRule]] = {
 
 
 def batched(
-    rules: Sequence[Rule], clients: int, parameters: int, device: torch.device | str, *, kernels: str = "auto"
+    rules: Sequence[Rule],
+    clients: int,
+    parameters: int,
+    device: torch.device | str,
+    *,
+    kernels: str = "auto",
+    population: int | None = None,
 ) -> BatchedRule:
     """Return one object that aggregates for all these rules at once: they are of one class, settings may differ.
 
-    `kernels` is "cuda", "torch", or "auto": our CUDA kernels where they can be used.
+    `kernels` is "cuda", "torch", or "auto": our CUDA kernels where they can be used. `clients` take part in a round;
+    `population` is how many there are in all, if more.
 
     >>> from eitr.aggregation import make_rule
     >>> rule = batched([make_rule("median"), make_rule("median")], 3, 2, "cpu")
@@ -72,10 +79,15 @@ def batched(
     """
     if not rules:
         raise InputError("there is nothing to aggregate: no runs")
-    return batched_form(rules[0])(rules, clients, parameters, torch.device(device), kernels=kernels)
+    form = batched_form(rules[0], all_present=population in (None, clients))
+    return form(rules, clients, parameters, torch.device(device), kernels=kernels, population=population)
 
 
-def batched_form(rule: Rule) -> type[BatchedRule]:
-    """Return the class that aggregates for a rule: its own batched form, or `OneByOne` where it has none."""
+def batched_form(rule: Rule, *, all_present: bool = True) -> type[BatchedRule]:
+    """Return the class that aggregates for a rule: its own batched form, or `OneByOne` where it has none.
+
+    `all_present` says whether all clients take part in every round.
+    """
     kind = type(rule)
-    return BATCHED.get(kind, BatchedLinear if issubclass(kind, LinearRule) else OneByOne)
+    form = BATCHED.get(kind, BatchedLinear if issubclass(kind, LinearRule) else OneByOne)
+    return OneByOne if form.needs_all_present and not all_present else form

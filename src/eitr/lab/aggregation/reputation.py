@@ -24,14 +24,20 @@ class ReputationMemory(BatchedRule):
         self.kappa, self.a, self.W, self.c = (self.settings(name)[:, None] for name in ("kappa", "a", "W", "c"))
         self.window = self.settings("s", torch.int64)[:, None] + 1
         depth = max(rule.s for rule in self.rules) + 1  # type: ignore[attr-defined]
-        # (runs, clients, rounds): reputations, newest first; only the first `rounds` of them mean anything, and NaN
-        # nothing: a client that came later.
-        self.history = torch.zeros((self.runs, self.clients, depth), dtype=torch.float64, device=self.device)
+        # (runs, population, depth): reputations in a client's own rounds, newest first, then NaN. Old checkpoints have
+        # zeros there instead: only the first `rounds`, as many as there were, can mean anything.
+        shape = (self.runs, self.population, depth)
+        self.history = torch.full(shape, torch.nan, dtype=torch.float64, device=self.device)
         self.rounds = torch.zeros((), dtype=torch.int64, device=self.device)
 
     def forget(self, run: int, clients: Tensor) -> None:
         """Forget the reputations of some clients."""
         self.history[run, clients] = torch.nan
+
+    @classmethod
+    def bytes_of_memory(cls, parameters: int) -> int:
+        """Return what the history of a client takes with the usual window."""
+        return 8 * 11
 
     def memory_of(self, run: int) -> dict[str, Tensor]:
         """Return what one run must save: of the history as much as its own window, not its neighbours', reaches."""

@@ -43,13 +43,18 @@ class Comparison(Experiment):
         """What a reader of the figure should know."""
         grid = self.grid
         shown = f" The figure shows the first {MOST_PANELS} panels." if self._panels()[MOST_PANELS:] else ""
+        told = "the number to expect in a round" if grid.some_are_absent else "the true one"
         return (
             f"After {grid.rounds} rounds of {grid.steps} local steps (learning rate {grid.learning_rate:g}) from a "
-            "random start. Rules are as the paper ran them; those that ask for the number of attackers are told the "
-            f"true one, unless it is set; {UNDEFINED} is where a rule is not defined for so many. Loss is against "
-            "FedAvg without attackers, seed by seed; the floor of an attack's success rate (ASR) is that model's. "
-            f"Rules are ordered by their worst case.{shown}"
+            f"random start.{self._who_takes_part()} Rules are as the paper ran them; those that ask for the number of "
+            f"attackers are told {told}, unless it is set; {UNDEFINED} is where a rule is not defined for so many. "
+            "Loss is against FedAvg without attackers, seed by seed; the floor of an attack's success rate (ASR) is "
+            f"that model's. Rules are ordered by their worst case.{shown}"
         )
+
+    def _who_takes_part(self) -> str:
+        shares = " or ".join(f"{100 * share:g} %" for share in self.grid.participation)
+        return f" {shares} of the clients, drawn anew, take part in a round." if self.grid.some_are_absent else ""
 
     def runs(self, profile: Profile) -> Sequence[Run]:
         """Every cell of the grid, every rule without attackers, and the reference."""
@@ -57,19 +62,20 @@ class Comparison(Experiment):
 
     def table(self, results: Results) -> Table:
         """Return one row per setting, attack and rule."""
-        table = Table(("rule", "attack", "attackers", "clients", "alpha", *COLUMNS))
+        more = ("participation",) if self.grid.some_are_absent else ()
+        table = Table(("rule", "attack", "attackers", "clients", "alpha", *more, *COLUMNS))
         cells = _Cells(self.grid, results)
         seen = set()
         for setting in self.grid.settings:
             for attack in (NO_ATTACK, *self.grid.threats):
                 share = setting.share if attack != NO_ATTACK else 0.0
                 for rule in self.grid.rules:
-                    where = (rule, attack, share, setting.clients, setting.alpha)
+                    where = (rule, attack, share, setting.clients, setting.alpha, setting.participation)
                     if where not in seen:  # without attackers their share makes no other federation
                         seen.add(where)
                         cell = cells.at(rule, attack, setting)
                         nothing = (UNDEFINED, *[None] * (len(COLUMNS) - 1))
-                        table.rows.append((*where, *(nothing if cell is None else cell.row)))
+                        table.rows.append((*where[: 5 + len(more)], *(nothing if cell is None else cell.row)))
         return table
 
     def summary(self, results: Results) -> Table:
@@ -122,7 +128,8 @@ class Comparison(Experiment):
             axes.axhline(floor, label=FLOOR.label, **style)
             axes.set_ylim(bottom=0)
         where = "no attack" if attack == NO_ATTACK else f"{attack}, {100 * setting.share:g} %"
-        axes.set_title(f"{'Accuracy' if name == 'accuracy' else name}: {where}\n{setting.clients} clients, "
+        present = f", {setting.participants} a round" if self.grid.some_are_absent else ""
+        axes.set_title(f"{'Accuracy' if name == 'accuracy' else name}: {where}\n{setting.clients} clients{present}, "
                        f"Dirichlet {setting.alpha:g}")  # fmt: skip
         axes.set_xlabel("round")
         as_percent(axes)

@@ -11,13 +11,15 @@ from eitr.attacks.interface import Attack
 from eitr.attacks.registry import attack_class
 from eitr.errors import InputError
 from eitr.lab.experiments.robustness_grid import PLAN, TRUSTED
-from eitr.lab.runs.federated import FederatedRun, attackers_of, paper_rule
+from eitr.lab.runs.federated import FederatedRun, attackers_of, expected_attackers, paper_rule, participants_of
 from eitr.settings import parse_settings
 
 NO_ATTACK = "none"
 """How a grid names the federation that nobody attacks."""
 REFERENCE = "fedavg"
 """The rule that losses and floors are measured against, without attackers."""
+EVERYBODY = 1.0
+"""The participation of a federation whose clients take part in every round."""
 
 
 class Setting(NamedTuple):
@@ -27,6 +29,12 @@ class Setting(NamedTuple):
     """Of attackers, where there is an attack."""
     clients: int
     alpha: float
+    participation: float = EVERYBODY
+
+    @property
+    def participants(self) -> int:
+        """How many clients take part in a round."""
+        return participants_of(self.participation, self.clients)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +64,8 @@ class Grid:
     clients: tuple[int, ...] = (10,)
     alpha: tuple[float, ...] = (0.9,)
     """Concentrations of the Dirichlet partition."""
+    participation: tuple[float, ...] = (EVERYBODY,)
+    """Shares of the clients that take part in a round."""
     rounds: int = 40
     steps: int = 150
     """Local steps of a client in a round."""
@@ -71,6 +81,8 @@ class Grid:
                 raise InputError(f"{item.name}: name at least one, and each once, not {', '.join(map(str, values))}")
         if any(not 0 < share < 1 for share in self.attackers):
             raise InputError("attackers are shares of the clients, above 0 and below 1")
+        if any(not 0 < share <= 1 for share in self.participation):
+            raise InputError("the participation is a share of the clients, above 0, at most 1")
         if self.rounds < 1 or self.steps < 1 or min(self.clients) < 1:
             raise InputError("clients, rounds and steps are counts of at least 1")
         if not self.learning_rate > 0 or not min(self.alpha) > 0:
@@ -93,13 +105,30 @@ class Grid:
         return cls(**values)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the grid as JSON values."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        """Return the grid as JSON values, without a participation where everybody takes part.
+
+        Grids that were stored before there was one are then equal to those of today.
+        """
+        values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        if not self.some_are_absent:
+            del values["participation"]
+        return values
+
+    @property
+    def some_are_absent(self) -> bool:
+        """Whether there are federations of whose clients only some take part in a round."""
+        return self.participation != (EVERYBODY,)
 
     @property
     def settings(self) -> Sequence[Setting]:
         """The federations."""
-        return [Setting(share, n, alpha) for n in self.clients for alpha in self.alpha for share in self.attackers]
+        return [
+            Setting(share, n, alpha, participation)
+            for n in self.clients
+            for participation in self.participation
+            for alpha in self.alpha
+            for share in self.attackers
+        ]
 
     @property
     def threats(self) -> Sequence[str]:
@@ -115,6 +144,7 @@ class Grid:
         """
         words = [attack, f"{100 * setting.share:g} %"]
         words += [f"{setting.clients} clients"] * (len(self.clients) > 1)
+        words += [f"{setting.participants} a round"] * (len(self.participation) > 1)
         return ", ".join(words + [f"alpha {setting.alpha:g}"] * (len(self.alpha) > 1))
 
     def run_of(self, rule: str, attack: str, setting: Setting, data: str, seed: int) -> FederatedRun | None:
@@ -123,7 +153,8 @@ class Grid:
         attackers = attackers_of(setting.share, setting.clients) if chosen else 0
         if chosen is None and rule == REFERENCE:
             return self.reference(setting, data, seed)
-        made = make_rule(rule, attackers, setting.clients)
+        expected = expected_attackers(attackers, setting.clients, setting.participants)
+        made = make_rule(rule, expected, setting.participants)
         if made is None:
             return None
         return replace(self._federation(setting, data, seed), rule=made, attack=chosen, attackers=attackers)
@@ -152,6 +183,7 @@ class Grid:
             rule=paper_rule(REFERENCE),
             clients=setting.clients,
             alpha=setting.alpha,
+            participation=setting.participation,
             rounds=self.rounds,
             steps=self.steps,
             plan=replace(PLAN, learning_rate=self.learning_rate),

@@ -21,6 +21,7 @@ from eitr.lab.experiments.clients_100 import Clients100
 from eitr.lab.experiments.comparison import Comparison
 from eitr.lab.experiments.comparison_grid import Grid
 from eitr.lab.experiments.convergence import Convergence
+from eitr.lab.experiments.crowd import Crowd
 from eitr.lab.experiments.hyper import Hyper
 from eitr.lab.experiments.images import ImagesExperiment
 from eitr.lab.experiments.inside import Inside
@@ -58,6 +59,7 @@ _OWN: dict[str, Experiment] = {
         NewTopic,
         Ablation,
         Inside,
+        Crowd,
     )
 }
 

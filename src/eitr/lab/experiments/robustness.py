@@ -1,13 +1,12 @@
 """Every rule against every attack: what each loses in its worst case, and whether the fused rule meets its goals."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from eitr.lab.experiments import robustness_goals
 from eitr.lab.experiments.interface import ClaimVerdict, Experiment, Table
-from eitr.lab.experiments.robustness_cells import COLUMNS, Cells, Worst
+from eitr.lab.experiments.robustness_cells import COLUMNS, UNDEFINED, Cells, cell_row, in_points, worst_row
 from eitr.lab.experiments.robustness_grid import (
     CONTENDERS,
     ELSEWHERE,
@@ -37,8 +36,6 @@ from eitr.lab.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-UNDEFINED = "n/a"
 
 
 class Robustness(Experiment):
@@ -86,7 +83,7 @@ class Robustness(Experiment):
         for who in _ordered(cells):
             clean, loss, excess = cells.at(who, NO_ATTACK), cells.worst_loss(who), cells.worst_excess(who)
             table.rows.append(
-                (who.label, *_worst(loss), _points(clean.harm) if clean else UNDEFINED, *_worst(excess)),
+                (who.label, *worst_row(loss), in_points(clean.harm) if clean else UNDEFINED, *worst_row(excess)),
             )
         return table
 
@@ -151,15 +148,4 @@ def _row(cells: Cells, who: Contender, threat: Threat, setting: Setting) -> tupl
     share = setting.share if threat.attack else 0.0
     alpha = "IID" if setting.alpha == IID else setting.alpha
     where = (who.label, threat.label, share, alpha, setting.clients)
-    cell = cells.at(who, threat, setting)
-    if cell is None:
-        return (*where, UNDEFINED, *[None] * (len(COLUMNS) - 1))
-    return (*where, *cell.row)
-
-
-def _worst(found: Worst | None) -> tuple[Any, str]:
-    return (UNDEFINED, "") if found is None else (_points(found.value), found.threat.label)
-
-
-def _points(share: float) -> float | str:
-    return "diverged" if math.isinf(share) else round(100 * share, 2)
+    return (*where, *cell_row(cells.at(who, threat, setting)))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from eitr.lab.experiments.robustness_grid import (
     CONTENDERS,
@@ -25,6 +25,8 @@ from eitr.lab.results.store import Result, Results
 from eitr.lab.runs.federated import FederatedRun
 
 COLUMNS = ("accuracy", "± accuracy", "points lost", "ASR", "± ASR", "floor of ASR")
+UNDEFINED = "n/a"
+"""What a table says where a rule is not defined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,10 @@ class Worst(NamedTuple):
 class Cells:
     """The cells of an experiment, found by what is run in them."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(
+        self, results: Results, threats: Sequence[Threat] = THREATS, settings: Sequence[Setting] = (MAIN,)
+    ) -> None:
+        self._known, self._settings = threats, settings
         self._found: dict[FederatedRun, Result] = {result.run: result for result in results}
         self._base: FederatedRun = replace(next(iter(self._found)), attack=None, attackers=0)
         self._seeds = sorted({run.seed for run in self._found})
@@ -118,8 +123,9 @@ class Cells:
 
     @cached_property
     def threats(self) -> Sequence[Threat]:
-        """The attacks that were run in the main setting, "none" first."""
-        return [threat for threat in THREATS if any(len(self.results(who, threat)) for who in (FEDAVG, FUSED))]
+        """The attacks that were run in the settings of the experiment, "none" first."""
+        asked = [(who, setting) for who in (FEDAVG, FUSED) for setting in self._settings]
+        return [one for one in self._known if any(len(self.results(who, one, setting)) for who, setting in asked)]
 
     def worst_loss(self, who: Contender, setting: Setting = MAIN) -> Worst | None:
         """Return the attack that costs a rule the most accuracy; None where it is defined under none."""
@@ -139,6 +145,21 @@ class Cells:
         worst = {who: self.worst_loss(who) for who in self.contenders()}
         judged = {who: one.value for who, one in worst.items() if one is not None and not math.isnan(one.value)}
         return sorted(judged, key=judged.__getitem__)[:most]
+
+
+def cell_row(cell: Cell | None) -> tuple[Any, ...]:
+    """Return the numbers of a table, under `COLUMNS`; a rule that is not defined has none."""
+    return (UNDEFINED, *[None] * (len(COLUMNS) - 1)) if cell is None else cell.row
+
+
+def in_points(share: float) -> float | str:
+    """Return a share as points, or that training diverged."""
+    return "diverged" if math.isinf(share) else round(100 * share, 2)
+
+
+def worst_row(found: Worst | None) -> tuple[float | str, str]:
+    """Return the points that a worst case costs, and the attack that does it."""
+    return (UNDEFINED, "") if found is None else (in_points(found.value), found.threat.label)
 
 
 def _worst(found: Iterable[tuple[Threat, float | None]]) -> Worst | None:

@@ -7,7 +7,7 @@ from eitr.aggregation.interface import Rule
 from eitr.aggregation.registry import make_rule, rule_class
 from eitr.attacks.interface import Attack
 from eitr.attacks.registry import make_attack
-from eitr.lab.runs.federated import FederatedRun, attackers_of, paper_rule
+from eitr.lab.runs.federated import FederatedRun, attackers_of, expected_attackers, paper_rule, participants_of
 from eitr.lab.runs.profile import PROFILES, Profile
 from eitr.model.plan import TrainingPlan
 
@@ -27,7 +27,7 @@ IID = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A rule as it takes part: told the true number of attackers, if it asks for it."""
+    """A rule as it takes part: told how many attackers to expect in a round, if it asks for it."""
 
     label: str
     """The name in tables and figures."""
@@ -35,7 +35,7 @@ class Contender:
     settings: tuple[tuple[str, object], ...] = ()
 
     def make(self, attackers: int, clients: int) -> Rule | None:
-        """Return the rule for a federation; None where it is not defined for so many attackers.
+        """Return the rule for rounds of so many clients; None where it is not defined for so many attackers.
 
         >>> BULYAN = Contender("Bulyan", "bulyan")
         >>> BULYAN.make(3, 10) is None, BULYAN.make(3, 15)
@@ -71,11 +71,18 @@ class Setting:
     """Of attackers."""
     alpha: float = 0.9
     clients: int = 10
+    participation: float = 1.0
+    """The share of the clients that takes part in a round."""
 
     @property
     def attackers(self) -> int:
         """How many clients attack, where there is an attack."""
         return attackers_of(self.share, self.clients)
+
+    @property
+    def participants(self) -> int:
+        """How many clients take part in a round."""
+        return participants_of(self.participation, self.clients)
 
 
 FEDAVG = Contender("FedAvg", "fedavg")
@@ -185,7 +192,7 @@ def seeds_of(profile: Profile, usual: int) -> tuple[int, ...]:
 def run_of(base: FederatedRun, who: Contender, threat: Threat, setting: Setting, seed: int) -> FederatedRun | None:
     """Return the run of one seed of a cell; None where the rule is not defined."""
     attackers = setting.attackers if threat.attack else 0
-    rule = who.make(attackers, setting.clients)
+    rule = who.make(expected_attackers(attackers, setting.clients, setting.participants), setting.participants)
     if rule is None:
         return None
     return replace(
@@ -195,6 +202,7 @@ def run_of(base: FederatedRun, who: Contender, threat: Threat, setting: Setting,
         attackers=attackers,
         alpha=setting.alpha,
         clients=setting.clients,
+        participation=setting.participation,
         seed=seed,
     )
 

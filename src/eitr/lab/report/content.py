@@ -78,8 +78,18 @@ def count_verdicts(sections: Sequence[Section], reading: str | None = None) -> d
 
 
 def shown_statuses(sections: Sequence[Section]) -> tuple[str, ...]:
-    """Return the statuses that tables of counts show: quick runs have one of their own, the others have the rest."""
+    """Return the statuses that tables of counts show: quick runs have one of their own, the others have the rest.
+
+    Where no experiment makes a claim there is nothing to count.
+    """
+    if not makes_claims(sections):
+        return ()
     return (MEASURED,) if count_verdicts(sections)[MEASURED] else (HOLDS, FAILS, OPEN)
+
+
+def makes_claims(sections: Sequence[Section]) -> bool:
+    """Return whether there are verdicts, or may be once all runs are finished."""
+    return any(section.verdicts or not section.finished for section in sections)
 
 
 def readings_of(sections: Sequence[Section]) -> dict[str, dict[str, int]]:

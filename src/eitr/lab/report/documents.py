@@ -14,12 +14,14 @@ from eitr.lab.report.content import (
     claims_heading,
     count_verdicts,
     local_work,
+    makes_claims,
     readings_of,
     shown_statuses,
 )
 from eitr.lab.results.metadata import LabMetadata, Timings
 
 QUICK = "The quick profile has too few and too short rounds to judge a claim. It shows what was measured."
+NO_CLAIMS = "Nothing here makes a claim that could be judged. The numbers are in `report.html` and `report.json`."
 
 
 def json_document(lab: LabMetadata, times: Timings, sections: Sequence[Section]) -> str:
@@ -95,6 +97,8 @@ def markdown_verdicts(lab: LabMetadata, sections: Sequence[Section]) -> str:
     ]
     if readings:
         lines += [ABOUT_READINGS, "", *_side_by_side(sections, readings), "", "## What was measured", ""]
+    if not makes_claims(sections):
+        return "\n".join([*lines, NO_CLAIMS]) + "\n"
     extra = ["reading"] if readings else []
     lines += _head("experiment", claims_heading(sections), *extra, "we measured", "verdict")
     for section in sections:

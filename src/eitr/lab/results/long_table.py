@@ -25,6 +25,10 @@ PARAMETERS = ("kind", "data", "rule", "attack", "attackers", "clients", "alpha",
 _WHOLE = ("attackers", "clients", "seed")
 _BY_CLIENT = ("attacker", "counts")
 """Arrays over clients, never over rounds, also where there are as many rounds as clients."""
+PARTICIPANTS = "participants"
+"""The array (rounds, participants) that says who took part, where only some clients did."""
+_BY_PARTICIPANT = ("weights", "reputation", "negative")
+"""Arrays over rounds and those who took part."""
 
 
 def write_long_table(path: Path, results: Iterable[Result]) -> int:
@@ -145,7 +149,7 @@ class _Part:
 
 def _parts(result: Result, name: str, array: NDArray[Any]) -> Iterator[_Part]:
     """Turn a recorded array into rows: by round, by client, or one quantity per column; words are left out."""
-    if array.dtype.kind not in "fiub" or (name == "attacker" and array.dtype == bool):
+    if array.dtype.kind not in "fiub" or (name == "attacker" and array.dtype == bool) or name == PARTICIPANTS:
         return
     rounds, clients = getattr(result.run, "rounds", None), getattr(result.run, "clients", None)
     if array.ndim == 0:
@@ -161,6 +165,8 @@ def _parts(result: Result, name: str, array: NDArray[Any]) -> Iterator[_Part]:
         else:
             for place, value in enumerate(array):
                 yield _Part(f"{name}.{place}", np.asarray(value))
+    elif name in _BY_PARTICIPANT and PARTICIPANTS in result:
+        yield _Part(name, array, np.arange(len(array))[:, None] + 1, result[PARTICIPANTS])
     elif len(array) == rounds and array.shape[1] == clients and array.ndim == 2 and not name.startswith("class_"):
         yield _Part(name, array, np.arange(rounds)[:, None] + 1, np.arange(clients)[None, :])
     elif len(array) == rounds:

@@ -48,6 +48,9 @@ class FederatedRun(Run):
     """Training pages that the server holds back, never more than a tenth: for FLTrust, and to validate with."""
     exclusive: str = ""
     """A class of which only a fifth of the clients have pages, and the server none: a new topic."""
+    participation: float = added_later(1.0)
+    """The share of the clients that takes part in a round, drawn anew for every round. `attackers` counts those among
+    all clients, so how many of them take part in a round is a matter of chance."""
 
     def __post_init__(self) -> None:
         if self.clients < 1 or self.rounds < 1:
@@ -66,6 +69,13 @@ class FederatedRun(Run):
             raise InputError(f"no class is called {self.exclusive!r}; there are: {', '.join(NAMES)}")
         if not self.alpha > 0:
             raise InputError(f"the concentration of the partition must be above 0, not {self.alpha}")
+        if not 0 < self.participation <= 1:
+            raise InputError(f"the participation is a share of the clients, above 0 up to 1, not {self.participation}")
+
+    @property
+    def participants(self) -> int:
+        """Return how many clients take part in a round, at least one."""
+        return participants_of(self.participation, self.clients)
 
     @property
     def probes(self) -> dict[str, Attack]:
@@ -91,6 +101,24 @@ def attackers_of(share: float, clients: int) -> int:
     (3, 3)
     """
     return int(share * clients + 0.5 + 1e-9)
+
+
+def participants_of(participation: float, clients: int) -> int:
+    """Return how many clients take part in a round: rounded, half up, at least one.
+
+    >>> participants_of(0.02, 1000), participants_of(0.01, 10)
+    (20, 1)
+    """
+    return max(1, attackers_of(participation, clients))
+
+
+def expected_attackers(attackers: int, clients: int, participants: int) -> int:
+    """Return how many attackers to expect among the participants of a round: rounded, half up.
+
+    >>> expected_attackers(300, 1000, 20), expected_attackers(3, 10, 10)
+    (6, 3)
+    """
+    return attackers_of(attackers / clients, participants)
 
 
 def paper_rule(name: str, attackers: int = 0, clients: int = 1, **settings: Any) -> Rule:

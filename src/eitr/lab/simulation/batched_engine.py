@@ -1,8 +1,9 @@
 """The engine for GPUs: all clients of many runs train side by side, and the rules combine them where they are.
 
 Works on any device torch has; on a processor with numba the sparse engine is faster. Runs that train alike (same plan,
-number of clients and rounds) form a batch, as many as fit into the memory; within one, runs of the same rule are
-aggregated together. Batches, random words and rules are those of the sparse engine, so both agree up to rounding.
+number of clients, in all and in a round, and rounds) form a batch, as many as fit into the memory; within one, runs of
+the same rule are aggregated together. Only clients that take part in a round train and need memory for a model.
+Batches, random words and rules are those of the sparse engine, so both agree up to rounding.
 """
 
 import time
@@ -13,19 +14,20 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from eitr.aggregation.interface import LARGEST
 from eitr.attacks.interface import Attack, Scene
 from eitr.datasets.interface import Examples
 from eitr.lab.aggregation.interface import BatchedRule, Outcome, Scorer
-from eitr.lab.aggregation.registry import batched
+from eitr.lab.aggregation.registry import batched, batched_form
 from eitr.lab.results.store import Arrays, Computed
 from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.simulation.batches import Trainees, longer
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.evaluation import EvaluationRows, evaluation_rows
-from eitr.lab.simulation.population import Population, population
+from eitr.lab.simulation.population import Population, participants, population
 from eitr.lab.simulation.recording import RunRecorder, checkpoint_of
 from eitr.lab.simulation.row_table import RowTable, row_table
 from eitr.lab.simulation.torch_training import Crowd, padded_size, train
@@ -51,11 +53,11 @@ def run_all(runs: Sequence[FederatedRun], examples: Examples, network: Network, 
     def alike(run: FederatedRun) -> tuple[Any, ...]:
         found = kept[run]
         done = 0 if found is None else RunRecorder.rounds_of(found)
-        return (run.clients, run.rounds, done, repr(run.plan), run.steps, run.rule.name)
+        return (run.clients, run.participants, run.rounds, done, repr(run.plan), run.steps, run.rule.name)
 
-    for key, same in groupby(sorted(runs, key=alike), key=lambda run: alike(run)[:-1]):
+    for _, same in groupby(sorted(runs, key=alike), key=lambda run: alike(run)[:-1]):
         together = list(same)
-        most = _runs_that_fit(network, key[0], context.device)
+        most = _runs_that_fit(network, together, context.device)
         # As even as possible: a last batch of a few runs would waste the device.
         pieces = -(-len(together) // most)
         size = -(-len(together) // pieces)
@@ -68,11 +70,15 @@ def run_all(runs: Sequence[FederatedRun], examples: Examples, network: Network, 
                 yield Computed(run, arrays, seconds)
 
 
-def _runs_that_fit(network: Network, clients: int, device: torch.device) -> int:
+def _runs_that_fit(network: Network, runs: Sequence[FederatedRun], device: torch.device) -> int:
+    """Return how many of some runs that train alike fit into the memory."""
     free = torch.cuda.mem_get_info(device)[0] * SHARE_OF_MEMORY if device.type == "cuda" else CPU_BYTES
+    present, absent = runs[0].participants, runs[0].clients - runs[0].participants
     # Parameters, velocity, the rule's copy of the updates, its memory (FoolsGold), and the activations of a batch.
-    needed = (clients + 1) * (4 * padded_size(network.size) + 64 * max(network.layers)) * 4
-    return max(1, int(free // needed))
+    needed = (present + 1) * (4 * padded_size(network.size) + 64 * max(network.layers)) * 4
+    # What the rule remembers of those who do not take part.
+    remembered = {batched_form(run.rule, all_present=absent == 0).bytes_of_memory(network.size) for run in runs}
+    return max(1, int(free // (needed + absent * max(remembered))))
 
 
 @dataclass
@@ -87,7 +93,7 @@ class _Group:
 
 
 class _Batch:
-    """Runs that train alike: client `c` of run `r` is the slot `r * clients + c`; the servers' slots follow."""
+    """Runs that train alike: participant `p` of run `r` is slot `r * participants + p`; the servers' slots follow."""
 
     def __init__(
         self,
@@ -98,14 +104,13 @@ class _Batch:
         kept: list[Arrays | None],
     ) -> None:
         self._runs, self._network, self._context = runs, network, context
-        self._device, self._clients = context.device, runs[0].clients
+        self._device, self._participants = context.device, runs[0].participants
         attacks: list[Attack] = [attack for run in runs for attack in run.probes.values()]
         table = row_table(examples, attacks)
         self._table = _dense(table, self._device)
-        people = [population(examples, run) for run in runs]
+        people = self._shared_populations(examples)
+        self._people = people
         self._trainees, self._plan_rows = self._shared_trainees(examples, table, people)
-        self._attackers = [torch.from_numpy(np.flatnonzero(one.attacker)).to(self._device) for one in people]
-        self._honest = [torch.from_numpy(np.flatnonzero(~one.attacker)).to(self._device) for one in people]
         self._trusted = [self._scorer(examples, one) for one in people]
         self._counts = torch.tensor(np.stack([one.counts for one in people]), dtype=torch.float64, device=self._device)
         evaluations = [evaluation_rows(table, one, run) for run, one in zip(runs, people, strict=True)]
@@ -116,7 +121,7 @@ class _Batch:
         self._models = torch.from_numpy(np.stack([network.initial(run.seed) for run in runs])).to(self._device)
         self._previous: Tensor | None = None
         self._groups, servers = self._rule_groups()
-        slots = len(runs) * self._clients + servers
+        slots = len(runs) * self._participants + servers
         self._parameters = torch.zeros((slots, padded_size(network.size)), device=self._device)
         self._slots()
         if kept[0] is not None:
@@ -131,6 +136,18 @@ class _Batch:
             if number < rounds and self._context.checkpoint_due():
                 self._keep()
         return [record.arrays() for record in self._records]
+
+    def _shared_populations(self, examples: Examples) -> list[Population]:
+        """Return the population of each run: runs that differ in the attack or the rule share theirs."""
+        found: dict[Any, Population] = {}
+        people = []
+        for run in self._runs:
+            # What a rule needs is checked when a population is drawn.
+            key = (run.seed, run.clients, run.alpha, run.trusted, run.exclusive, run.attackers, run.rule.needs)
+            if key not in found:
+                found[key] = population(examples, run)
+            people.append(found[key])
+        return people
 
     def _shared_trainees(
         self, examples: Examples, table: RowTable, people: list[Population]
@@ -150,11 +167,17 @@ class _Batch:
 
     def _rule_groups(self) -> tuple[list[_Group], int]:
         groups, place = [], 0
-        server = len(self._runs) * self._clients
+        server = len(self._runs) * self._participants
         servers = 0
         for _, same in groupby(self._runs, key=lambda run: run.rule.name):
             rules = [run.rule for run in same]
-            rule = batched(rules, self._clients, self._network.size, self._device)
+            rule = batched(
+                rules,
+                self._participants,
+                self._network.size,
+                self._device,
+                population=self._runs[0].clients,
+            )
             roots = None
             if "root" in rules[0].needs:
                 roots = torch.arange(server + servers, server + servers + len(rules), device=self._device)
@@ -164,36 +187,41 @@ class _Batch:
         return groups, servers
 
     def _slots(self) -> None:
-        """Note for each slot its run and its place among the plans: federations x (clients and the server)."""
-        ahead = self._clients + 1
-        runs = [run for run in range(len(self._runs)) for _ in range(self._clients)]
-        plans = [self._plan_rows[run] * ahead + c for run in range(len(self._runs)) for c in range(self._clients)]
+        """Note for each slot its run and its place among the plans: federations x (participants and the server)."""
+        count = self._participants
+        ahead = count + 1
+        runs = [run for run in range(len(self._runs)) for _ in range(count)]
+        plans = [self._plan_rows[run] * ahead + place for run in range(len(self._runs)) for place in range(count)]
         for group in self._groups:
             if group.roots is not None:
                 runs += range(group.first, group.last)
-                plans += [self._plan_rows[run] * ahead + self._clients for run in range(group.first, group.last)]
+                plans += [self._plan_rows[run] * ahead + count for run in range(group.first, group.last)]
         self._run_of = torch.tensor(runs, device=self._device)
         self._plans = plans
         self._plan_of = torch.tensor(plans, dtype=torch.int32, device=self._device)
 
     def _round(self, number: int) -> list[bool]:
-        """Train everybody and aggregate; return which runs' numbers stayed usable."""
+        """Train everybody who takes part and aggregate; return which runs' numbers stayed usable."""
         size = self._network.size
+        who = np.stack([participants(run, number) for run in self._runs])
+        present = torch.from_numpy(who).to(self._device)
+        counts = self._counts.gather(1, present)
         self._parameters[:, :size] = self._models[self._run_of]
         train(self._crowd(number))
         usable: list[Tensor] = []
         before = self._models.clone()
         self._outcomes: list[Outcome] = []
         for group in self._groups:
-            updates = self._updates(group, number)
+            updates = self._updates(group, number, who)
             root = None if group.roots is None else self._parameters[group.roots, :size].contiguous()
             fine = _usable(updates) if root is None else _usable(updates) & _usable(root[:, None])
             models = self._models[group.first : group.last]
             if not bool(fine.all()):  # what left the range must not reach the rules, whose runs share memory and time
                 updates = torch.where(fine[:, None, None], updates, models[:, None])
                 root = None if root is None else torch.where(fine[:, None], root, models)
-            scorers = self._trusted[group.first : group.last]
-            outcome = group.rule.aggregate(models, updates, self._counts[group.first : group.last], root, scorers)
+            mine = slice(group.first, group.last)
+            some = present[mine] if self._participants < self._runs[0].clients else None
+            outcome = group.rule.aggregate(models, updates, counts[mine], root, self._trusted[mine], some)
             self._models[group.first : group.last] = torch.where(fine[:, None], outcome.models, models)
             self._outcomes.append(outcome)
             usable.append(fine)
@@ -219,29 +247,35 @@ class _Batch:
             keys,
         )
 
-    def _updates(self, group: _Group, number: int) -> Tensor:
-        """Return what the clients of a group send, (runs, clients, parameters)."""
-        first, last = group.first * self._clients, group.last * self._clients
+    def _updates(self, group: _Group, number: int, who: NDArray[np.int64]) -> Tensor:
+        """Return what the participants of a group send, (runs, participants, parameters); they are clients `who`."""
+        first, last = group.first * self._participants, group.last * self._participants
         updates = self._parameters[first:last, : self._network.size].contiguous()
-        updates = updates.view(-1, self._clients, self._network.size)
+        updates = updates.view(-1, self._participants, self._network.size)
         for place, run in enumerate(self._runs[group.first : group.last]):
             attack, number_of_run = run.attack, group.first + place
             if attack is None:
                 continue
-            who = self._attackers[number_of_run]
+            attacker = self._people[number_of_run].attacker
             if attack.renews(number):
-                group.rule.forget(place, who)
-            if attack.crafts and run.schedule.active(number) and attack.active(number):
+                group.rule.forget(place, self._places(attacker))
+            here = attacker[who[number_of_run]]
+            if attack.crafts and here.any() and run.schedule.active(number) and attack.active(number):
+                attackers = self._places(here)
                 scene = Scene(
                     self._models[number_of_run],
-                    updates[place, who],
-                    updates[place, self._honest[number_of_run]],
+                    updates[place, attackers],
+                    updates[place, self._places(~here)],
                     None if self._previous is None else self._previous[number_of_run],
                     number,
                     run.seed,
                 )
-                updates[place, who] = attack.craft(scene)
+                updates[place, attackers] = attack.craft(scene)
         return updates
+
+    def _places(self, chosen: NDArray[np.bool_]) -> Tensor:
+        """Return the places of what is true."""
+        return torch.from_numpy(np.flatnonzero(chosen)).to(self._device)
 
     def _note(self, number: int, usable: list[bool]) -> None:
         """Measure the new models and record the round."""

@@ -14,21 +14,21 @@ from torch import Tensor
 
 from eitr.attacks.interface import Attack, Batches, Twins
 from eitr.lab.runs.federated import FederatedRun
-from eitr.lab.simulation.population import Population, Stream
+from eitr.lab.simulation.population import Population, Stream, participants
 from eitr.model.random import Stream as TrainingStream
 from eitr.model.random import key_of
 from eitr.model.torch_random import WORDS, draw
 
 
 class RoundBatches(NamedTuple):
-    """The batches of every client of a federation, and last those of the server's trusted pages."""
+    """The batches of every client that takes part in a round, and last those of the server's trusted pages."""
 
     rows: Tensor
-    """(clients + 1, steps, batch) int32: rows of the table."""
+    """(participants + 1, steps, batch) int32: rows of the table."""
     labels: Tensor
-    """(clients + 1, steps, batch) int32."""
+    """(participants + 1, steps, batch) int32."""
     sizes: Tensor
-    """(clients + 1, steps) int32: places in use of each batch; 0 beyond the client's last step."""
+    """(participants + 1, steps) int32: places in use of each batch; 0 beyond the client's last step."""
     steps: list[int]
     """Steps that each client takes."""
     dropout_keys: list[int]
@@ -40,7 +40,7 @@ class Trainees:
 
     def __init__(self, people: Population, labels: Tensor, run: FederatedRun, twins: Twins) -> None:
         self._run, self._labels, self._twins = run, labels, twins
-        self._attackers = np.flatnonzero(people.attacker)
+        self._attacker = people.attacker
         self._clients = _Owners(people.pages, run, labels.device)
         self._server = _Owners([people.root if len(people.root) else people.pages[0][:1]], run, labels.device)
 
@@ -53,31 +53,37 @@ class Trainees:
         """Return the batches of a round; rounds count from 1."""
         run = self._run
         attack = run.attack if self.attack_in(round) else None
-        clients = run.clients
-        seeds = [key_of(run.seed, Stream.TRAINING, round, client) for client in range(clients + 1)]
-        usual = np.full(clients, run.steps) if run.steps else run.plan.epochs * self._clients.batches_an_epoch
+        present = participants(run, round)
+        # The number behind the last client's is the server's.
+        seeds = [key_of(run.seed, Stream.TRAINING, round, client) for client in (*present.tolist(), run.clients)]
+        usual = run.plan.epochs * self._clients.batches_an_epoch[present]
+        if run.steps:
+            usual = np.full(len(present), run.steps)
+        attackers = np.flatnonzero(self._attacker[present])
         mine = usual.copy()
         if attack is not None:
             # As many more, or fewer, as they train more or fewer epochs than honest clients; at least one.
-            theirs = usual[self._attackers] * run.epochs_of_attackers // run.plan.epochs
-            mine[self._attackers] = np.maximum(theirs, 1)
-        own = self._clients.draw(seeds[:clients], mine)
+            theirs = usual[attackers] * run.epochs_of_attackers // run.plan.epochs
+            mine[attackers] = np.maximum(theirs, 1)
+        own = self._clients.draw(present, seeds[:-1], mine)
         # The server takes as many steps as a client, as in FLTrust: the length of its own step is everybody's.
-        trusted = self._server.draw(seeds[clients:], np.array([int(np.median(usual))]))
+        trusted = self._server.draw(np.zeros(1, np.int64), seeds[-1:], np.array([int(np.median(usual))]))
         steps = max(own.rows.shape[1], trusted.rows.shape[1])
         rows, sizes = (
             torch.cat([longer(mine, steps), longer(theirs, steps)])
             for mine, theirs in ((own.rows, trusted.rows), (own.sizes, trusted.sizes))
         )
         labels = self._labels[rows]
-        if attack is not None:
-            rows, labels = self._poisoned(attack, rows, labels, sizes)
+        if attack is not None and len(attackers):
+            rows, labels = self._poisoned(attack, attackers, rows, labels, sizes)
         keys = [key_of(seed, TrainingStream.DROPOUT) for seed in seeds]
         return RoundBatches(rows.int(), labels.int(), sizes.int(), own.steps + trusted.steps, keys)
 
-    def _poisoned(self, attack: Attack, rows: Tensor, labels: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
+    def _poisoned(
+        self, attack: Attack, attackers: NDArray[np.int64], rows: Tensor, labels: Tensor, sizes: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Return all batches, those of the attackers as the attack would have them."""
-        who = torch.from_numpy(self._attackers).to(rows.device)
+        who = torch.from_numpy(attackers).to(rows.device)
         page_key = torch.tensor(key_of(self._run.seed, Stream.PAGES), device=rows.device)
         honest = Batches(rows[who], labels[who], sizes[who], draw(page_key, rows[who]))
         poisoned = attack.poison_batches(honest, self._twins)
@@ -104,37 +110,38 @@ class _Owners:
         self.batches_an_epoch = np.minimum(-(-counts // run.plan.batch_size), run.plan.max_batches)
         self._pages = torch.from_numpy(padded).to(device)
         self._counts = counts
-        self._counts_there = torch.from_numpy(counts).to(device)
 
-    def draw(self, seeds: list[int], steps: NDArray[np.int64]) -> _Drawn:
-        """Return the rows of so many batches of each owner: epoch after epoch, each in a new order."""
+    def draw(self, who: NDArray[np.int64], seeds: list[int], steps: NDArray[np.int64]) -> _Drawn:
+        """Return the rows of so many batches of some owners: epoch after epoch, each in a new order."""
         device, size = self._pages.device, self._plan.batch_size
-        epochs = -(-steps // self.batches_an_epoch)
-        order, starts = self._orders(seeds, epochs)
+        batches, held = self.batches_an_epoch[who][:, None], self._counts[who]
+        epochs = -(-steps // batches[:, 0])
+        order, starts = self._orders(held, seeds, epochs)
         # Step t of an owner is batch t mod k of its epoch t div k, with k its batches an epoch.
         step = np.arange(steps.max())[None, :]
-        epoch = np.minimum(step // self.batches_an_epoch[:, None], epochs[:, None] - 1)
-        first = step % self.batches_an_epoch[:, None] * size
-        epoch_starts = torch.from_numpy(starts[:, None] + epoch * self._counts[:, None]).to(device)
-        first = torch.from_numpy(first).to(device)
+        epoch = np.minimum(step // batches, epochs[:, None] - 1)
+        epoch_starts = torch.from_numpy(starts[:, None] + epoch * held[:, None]).to(device)
+        first = torch.from_numpy(step % batches * size).to(device)
         training = torch.from_numpy(step < steps[:, None]).to(device)
-        counts = self._counts_there[:, None]
+        counts = torch.from_numpy(held).to(device)[:, None]
         sizes = torch.clamp(counts - first, max=size) * training
         place = torch.minimum(first[..., None] + torch.arange(size, device=device), counts[..., None] - 1)
-        owner = torch.arange(len(steps), device=device)[:, None, None]
+        owner = torch.from_numpy(who).to(device)[:, None, None]
         return _Drawn(self._pages[owner, order[epoch_starts[..., None] + place]], sizes, steps.tolist())
 
-    def _orders(self, seeds: list[int], epochs: NDArray[np.int64]) -> tuple[Tensor, NDArray[np.int64]]:
-        """Return a random order of every owner's pages for each of its epochs, and where those of each owner begin.
+    def _orders(
+        self, held: NDArray[np.int64], seeds: list[int], epochs: NDArray[np.int64]
+    ) -> tuple[Tensor, NDArray[np.int64]]:
+        """Return a random order of each owner's pages for each of its epochs, and where those of each owner begin.
 
         All orders are one flat vector, owner after owner and epoch after epoch: an owner with few pages trains many
         epochs, and a table for the most epochs and the most pages would be mostly empty.
         """
         device = self._pages.device
-        lengths = epochs * self._counts
+        lengths = epochs * held
         ends, epoch_ends = np.cumsum(lengths), np.cumsum(epochs)
         starts, total = ends - lengths, int(ends[-1])
-        there = torch.from_numpy(np.stack([starts, self._counts, epoch_ends - epochs, lengths])).to(device)
+        there = torch.from_numpy(np.stack([starts, held, epoch_ends - epochs, lengths])).to(device)
         owner = torch.repeat_interleave(there[3], output_size=total)
         start, count, first_epoch = there[:3, owner]
         number = torch.arange(total, device=device) - start

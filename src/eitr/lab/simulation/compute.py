@@ -52,7 +52,7 @@ def check_runs(runs: Sequence[Run], device: torch.device) -> None:
     for run in runs:
         if not isinstance(run, FederatedRun):
             continue
-        run.rule.for_clients(run.clients)
+        run.rule.for_clients(run.participants)
         if run.attack is not None and run.attack.needs_rehearsal and not sparse(device):
             raise InputError(
                 f"the attack {run.attack.name!r} tries updates on the rule before it sends one, which only the engine "
@@ -64,8 +64,9 @@ def slower_rules(runs: Sequence[Run], device: torch.device) -> list[str]:
     """Return the names of the rules that this device computes run by run, because they have no batched form."""
     if sparse(device):
         return []
-    rules = {run.rule.name: run.rule for run in runs if isinstance(run, FederatedRun)}
-    return [name for name, rule in rules.items() if batched_form(rule) is OneByOne]
+    found = [run for run in runs if isinstance(run, FederatedRun)]
+    slow = (run for run in found if batched_form(run.rule, all_present=run.participants == run.clients) is OneByOne)
+    return list(dict.fromkeys(run.rule.name for run in slow))
 
 
 def examples_for(runs: Sequence[Run], data: str | Examples, data_dir: Path | None) -> Examples | None:

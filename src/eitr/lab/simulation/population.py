@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ class Stream(IntEnum):
     SAMPLE = 14
     TRAINING = 15
     PAGES = 16
+    PARTICIPANTS = 17
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,18 @@ def population(examples: Examples, run: FederatedRun) -> Population:
     if "root" in run.rule.needs and len(root) == 0:
         raise InputError(f"the rule {run.rule.name!r} needs trusted pages, and {examples.name} has none to spare")
     return Population(pages, root, np.sort(others[chosen]), attacker, run.seed)
+
+
+def participants(run: FederatedRun, round: int) -> NDArray[np.int64]:
+    """Return who takes part in a round, ascending: the same clients under every rule and attack."""
+    return _drawn(run.seed, run.clients, run.participants, round)
+
+
+@lru_cache(maxsize=1024)
+def _drawn(seed: int, clients: int, count: int, round: int) -> NDArray[np.int64]:
+    if count == clients:
+        return np.arange(clients)
+    return np.sort(permutation(key_of(seed, Stream.PARTICIPANTS, round), clients, take=count))
 
 
 def _divided(examples: Examples, run: FederatedRun, pages: NDArray[np.int64]) -> list[NDArray[np.int64]]:

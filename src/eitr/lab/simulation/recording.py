@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from eitr.lab.results.store import Arrays
 from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.simulation.evaluation import ASR, EvaluationRows
-from eitr.lab.simulation.population import Population
+from eitr.lab.simulation.population import Population, participants
 
 _MODEL = "state.model"
 _MEMORY = "memory."
@@ -38,9 +38,13 @@ class RunRecorder:
             "counts": people.counts,
             "parameters": np.array(parameters, np.int64),
         }
+        if run.participants < run.clients:
+            # (rounds, participants): whose weights and reputations the columns are.
+            present = [participants(run, number + 1) for number in range(run.rounds)]
+            self._facts["participants"] = np.stack(present).astype(np.int32)
 
     def add(self, values: Mapping[str, Any]) -> None:
-        """Record one round: numbers, or one number per client or class."""
+        """Record one round: numbers, or one number per participant or class."""
         if values.keys() != self._series.keys():
             raise KeyError(f"recorded is {sorted(values)}, not {sorted(self._series)}")
         for name, value in values.items():
@@ -84,7 +88,7 @@ def _shapes(run: FederatedRun, evaluation: EvaluationRows) -> dict[str, tuple[in
         "class_accuracy": (evaluation.classes,),
     }
     shapes |= {ASR + name: () for name, *_ in evaluation.probes}
-    shapes["weights"] = (run.clients,)
+    shapes["weights"] = (run.participants,)
     if run.rule.has_reputation:
-        shapes |= {"reputation": (run.clients,), "negative": (run.clients,)}
+        shapes |= {"reputation": (run.participants,), "negative": (run.participants,)}
     return shapes

@@ -22,7 +22,7 @@ from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.simulation.batches import RoundBatches, Trainees
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.evaluation import EvaluationRows, evaluation_rows
-from eitr.lab.simulation.population import population
+from eitr.lab.simulation.population import participants, population
 from eitr.lab.simulation.recording import RunRecorder, checkpoint_of
 from eitr.lab.simulation.row_table import RowTable, row_table
 from eitr.model import kernels
@@ -36,7 +36,9 @@ ENGINE = "sparse"
 _ROWS_AT_A_TIME = 4096
 _ROUNDS = "client_rounds"
 _PREVIOUS = "previous"
-"""What a checkpoint keeps besides the memory of the rule: in how many rounds each client took part, the last model."""
+_MET = "clients_met"
+"""What a checkpoint keeps besides the memory of the rule: in how many rounds each client took part, the last model,
+and, where clients come and go, which of them the rule has met."""
 _HARM_PAGES = 512
 """On how many of their own pages attackers that search measure the harm they do."""
 
@@ -75,7 +77,8 @@ class _Simulation:
         self._trainees = Trainees(people, labels, run, table.twins(run.attack))
         self._evaluation: EvaluationRows = evaluation_rows(table, people, run)
         self._people = people
-        self._attackers, self._honest = np.flatnonzero(people.attacker), np.flatnonzero(~people.attacker)
+        self._attackers = np.flatnonzero(people.attacker)
+        self._present = participants(run, 1)
         self._trusted = ValidationPages(network, table.examples.rows.take(people.root), labels.numpy()[people.root])
         self._counts = people.counts.astype(np.float64)
         self._ids = [f"{client:06d}" for client in range(run.clients)]
@@ -87,7 +90,9 @@ class _Simulation:
         if kept is not None:
             self._model, memory = self._record.restore(kept)
             self._previous = memory.pop(_PREVIOUS)
-            self._state = RuleState(run.rule.name, tuple(self._ids), memory.pop(_ROUNDS), memory)
+            met = memory.pop(_MET, np.arange(run.clients))
+            ids = tuple(self._ids[client] for client in met)
+            self._state = RuleState(run.rule.name, ids, memory.pop(_ROUNDS), memory)
 
     def finish(self) -> Arrays:
         """Simulate the rounds that are left; return everything recorded."""
@@ -100,24 +105,28 @@ class _Simulation:
                 break
             self._previous, self._model = self._model, np.asarray(result.model, np.float32)
             measures = self._measure()
-            record.add({**measures, **_by_client(result, run.clients)})
+            record.add({**measures, **_by_client(result, run.participants)})
             self._context.on_progress(run, record.rounds, run.rounds, float(measures["accuracy"]))
             if record.rounds < run.rounds and self._context.checkpoint_due():
                 memory = {**self._state.memory, _ROUNDS: self._state.rounds, _PREVIOUS: self._previous}
+                if run.participants < run.clients:
+                    memory[_MET] = np.array([int(client) for client in self._state.clients], np.int64)
                 self._context.save_checkpoint(run, record.checkpoint(self._model, memory, engine=ENGINE))
         return record.arrays()
 
     def _round(self, number: int) -> Result | None:
-        """Train all clients and combine what they send; None if somebody's numbers left the range."""
+        """Train all who take part and combine what they send; None if somebody's numbers left the range."""
         run, attack = self._run, self._run.attack
+        self._present = participants(run, number)
+        attacks = self._people.attacker[self._present]
         updates, root = self._train(self._trainees.draw(number))
         if attack is not None and attack.renews(number):
             for client in self._attackers:
                 self._state = self._state.without(self._ids[client])
         if not usable(updates):  # before attackers see it: they compute with it
             return None
-        if attack is not None and attack.crafts and self._trainees.attack_in(number):
-            updates[self._attackers] = attack.craft(self._scene(number, updates, root)).numpy()
+        if attack is not None and attack.crafts and attacks.any() and self._trainees.attack_in(number):
+            updates[attacks] = attack.craft(self._scene(number, updates, root, attacks)).numpy()
         if not usable(updates) or not usable(root[None]):
             return None
         self._state, result = run.rule.update(self._state, self._gathered(number, updates, root))
@@ -125,22 +134,24 @@ class _Simulation:
 
     def _gathered(self, number: int, updates: NDArray[np.float32], root: Vector) -> Round:
         scorer = self._trusted.losses if len(self._trusted.labels) else None
-        return Round(self._model, updates, self._ids, number, counts=self._counts, root=root, scorer=scorer)
+        ids = [self._ids[client] for client in self._present]
+        counts = self._counts[self._present]
+        return Round(self._model, updates, ids, number, counts=counts, root=root, scorer=scorer)
 
-    def _scene(self, number: int, updates: NDArray[np.float32], root: Vector) -> Scene:
-        """Return what the attackers know: everything."""
-        attackers = self._attackers
+    def _scene(self, number: int, updates: NDArray[np.float32], root: Vector, attacks: NDArray[np.bool_]) -> Scene:
+        """Return what the attackers, `attacks` among the participants, know: everything."""
+        attackers, honest = np.flatnonzero(attacks), np.flatnonzero(~attacks)
 
         def rehearse(sent: torch.Tensor) -> Rehearsal:
             tried = updates.copy()
             tried[attackers] = sent.numpy()
             _, result = self._run.rule.update(self._state, self._gathered(number, tried, root))
             standing = result.weights if result.reputation is None else result.reputation
-            order = np.concatenate([attackers, self._honest])
+            order = np.concatenate([attackers, honest])
             known = np.zeros(len(order)) if standing is None else standing[order]
             return Rehearsal(torch.from_numpy(np.asarray(result.model, np.float32)), known)
 
-        pages = np.concatenate([self._people.pages[client] for client in attackers])[:_HARM_PAGES]
+        pages = np.concatenate([self._people.pages[client] for client in self._present[attackers]])[:_HARM_PAGES]
         labels = self._table.examples.labels[pages]
 
         def harm(model: torch.Tensor) -> float:
@@ -150,7 +161,7 @@ class _Simulation:
         return Scene(
             torch.from_numpy(self._model),
             torch.from_numpy(updates[attackers]),
-            torch.from_numpy(updates[self._honest]),
+            torch.from_numpy(updates[honest]),
             None if self._previous is None else torch.from_numpy(self._previous),
             number,
             self._run.seed,
@@ -159,8 +170,8 @@ class _Simulation:
         )
 
     def _train(self, batches: RoundBatches) -> tuple[NDArray[np.float32], Vector]:
-        """Return what every client's training made of the global model, and the server's own."""
-        clients = self._run.clients
+        """Return what each participant's training made of the global model, and the server's own."""
+        clients = len(self._present)
         updates = np.empty((clients + 1, self._network.size), np.float32)
         needed = range(clients + 1 if "root" in self._run.rule.needs else clients)
         rows, labels, sizes = (part.long().numpy() for part in batches[:3])
@@ -232,9 +243,9 @@ def usable(updates: NDArray[np.float32]) -> bool:
     return largest <= LARGEST
 
 
-def _by_client(result: Result, clients: int) -> dict[str, NDArray[np.float64]]:
-    """Return what a rule said about each client; one that kept the global model gave nobody a weight: NaN."""
-    said = {"weights": np.full(clients, np.nan) if result.weights is None else result.weights}
+def _by_client(result: Result, participants: int) -> dict[str, NDArray[np.float64]]:
+    """Return what a rule said about each participant; one that kept the global model gave nobody a weight: NaN."""
+    said = {"weights": np.full(participants, np.nan) if result.weights is None else result.weights}
     if result.reputation is not None and result.negative is not None:
         said |= {"reputation": result.reputation, "negative": result.negative.astype(np.float64)}
     return said
