@@ -38,8 +38,8 @@ def test_every_strong_rule_meets_every_attack_in_every_setting():
     assert len(set(runs)) == len(runs)
     attacked = [run for run in runs if run.attack]
     assert {run.seed for run in runs} == {0, 1}
-    assert len(attacked) == 2 * 6 * (6 * len(ELSEWHERE) + 3 * len(COMPARED))
-    assert len(runs) - len(attacked) == 2 * 3 * (len(ELSEWHERE) + len(COMPARED))  # by participants and Dirichlet
+    assert len(attacked) == 2 * 6 * (8 * len(ELSEWHERE) + 4 * len(COMPARED))
+    assert len(runs) - len(attacked) == 2 * 4 * (len(ELSEWHERE) + len(COMPARED))  # by participants and Dirichlet
     assert {run.attack.name for run in attacked} == {
         "label-flip", "backdoor", "sign-flip", "ipm", "min-max", "mimic"
     }  # fmt: skip
@@ -49,7 +49,7 @@ def test_the_settings_are_fixed():
     for run in CROWD.runs(PAPER):
         assert (run.clients, run.rounds, run.steps, run.trusted) == (1000, 40, STEPS, 300)
         assert (run.plan.learning_rate, run.plan.momentum, run.plan.batch_size) == (0.05, 0.8, 64)
-    assert {(run.participants, run.alpha) for run in CROWD.runs(PAPER)} == {(20, 0.9), (20, 0.3), (50, 0.9)}
+    assert {(run.participants, run.alpha) for run in CROWD.runs(PAPER)} == {(20, 0.9), (20, 0.3), (50, 0.9), (50, 0.3)}
     assert {run.attackers for run in CROWD.runs(PAPER)} == {0, 100, 300}
 
 
@@ -72,7 +72,7 @@ def test_the_quick_profile_has_a_hundred_clients_and_few_runs():
 
 def test_the_table_has_a_row_for_each_cell_that_is_run():
     found = rows(CROWD.table(usual()))
-    assert len(found) == 6 * (6 * len(ELSEWHERE) + 3 * len(COMPARED)) + 3 * (len(ELSEWHERE) + len(COMPARED))
+    assert len(found) == 6 * (8 * len(ELSEWHERE) + 4 * len(COMPARED)) + 4 * (len(ELSEWHERE) + len(COMPARED))
     assert len(
         {tuple(row[name] for name in ("rule", "attack", "attackers", "alpha", "a round")) for row in found}
     ) == len(found)
@@ -112,7 +112,7 @@ def test_training_that_diverged_is_the_worst_case_and_shown():
 
 def test_a_setting_is_named_by_who_takes_part_attackers_and_partition():
     assert setting_of(20, 0.1, 0.3).label == "20, 10 %, 0.3"
-    assert [setting.participants for setting in (*SETTINGS, QUICK_SETTING)] == [20] * 4 + [50] * 2 + [10]
+    assert [setting.participants for setting in (*SETTINGS, QUICK_SETTING)] == [20] * 4 + [50] * 4 + [10]
     assert FUSED in ELSEWHERE
     assert FEDAVG in COMPARED
 
