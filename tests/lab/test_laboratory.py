@@ -12,7 +12,7 @@ from eitr.errors import InputError  # noqa: E402
 from eitr.lab import laboratory, open_lab, run_experiments  # noqa: E402
 from eitr.lab.experiments.registry import experiment  # noqa: E402
 from eitr.lab.runs.profile import make_profile  # noqa: E402
-from tests.lab.small import small_data, small_profile  # noqa: E402
+from tests.lab.small import ROUNDS, small_data, small_profile  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def test_everything_can_be_made_of_a_folder_there_and_later(finished):
     lab = open_lab(finished.folder)
     assert lab == finished
     assert len(lab.results("weights")) == 10
-    assert len(lab.table("weights").rows) == 100
+    assert len(lab.table("weights").rows) == 10 * ROUNDS
     assert len(lab.verdicts("weights")) == 16
     assert lab.figure("weights").axes
 
@@ -64,8 +64,8 @@ def test_a_report_brings_a_table_with_every_run_and_every_round(finished, tmp_pa
     assert open_lab(tmp_path / "lab").report() == tmp_path / "lab" / "report.html"
     table = parquet.read_table(tmp_path / "lab" / "rounds.parquet").to_pylist()
     accuracy = [row for row in table if row["quantity"] == "accuracy"]
-    assert len(accuracy) == 10 * 10
-    assert {row["round"] for row in accuracy} == set(range(1, 11))
+    assert len(accuracy) == 10 * ROUNDS
+    assert {row["round"] for row in accuracy} == set(range(1, ROUNDS + 1))
     assert {row["data"] for row in table} == {"small"}
 
 
