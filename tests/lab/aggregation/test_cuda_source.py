@@ -78,7 +78,7 @@ def run(library, values, *, reach=np.inf, drop=0):
     return made
 
 
-CLIENTS = [3, 10, 17, *(pytest.param(count, marks=pytest.mark.long) for count in (4, 16, 34, 100, 101))]
+CLIENTS = [3, 10, *(pytest.param(count, marks=pytest.mark.long) for count in (4, 16, 17, 34, 100, 101))]
 """Each number is compiled for itself; above 16 clients a warp shares a column."""
 
 
@@ -93,7 +93,7 @@ def test_detection_decides_as_the_compiled_rule_does(built, clients):
         assert found["medians"][one] == pytest.approx(right.median, abs=1e-12)
 
 
-@pytest.mark.parametrize("clients", [10, 17])
+@pytest.mark.parametrize("clients", [10, pytest.param(17, marks=pytest.mark.long)])
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_a_nan_or_an_infinity_does_not_keep_the_kernels_busy_for_ever(built, clients, number):
     values = np.full((1, clients, 8), number, np.float32)

@@ -280,7 +280,7 @@ def test_a_long_table_is_summed_up(tmp_path):
 
 @pytest.mark.parametrize("content", [None, "no json", "{}", "[3]", '[{"seconds": "x", "runs": {}}]', '[{"runs": 3}]'])
 def test_a_lab_whose_times_are_not_known_has_a_report_too(tmp_path, content):
-    folder = make_lab(tmp_path / "lab", ids=["weights"])
+    folder = make_lab(tmp_path / "lab", ids=["clients"])
     (folder / "timings.json").unlink()
     if content is not None:
         (folder / "timings.json").write_text(content)
@@ -290,7 +290,7 @@ def test_a_lab_whose_times_are_not_known_has_a_report_too(tmp_path, content):
 
 def test_whatever_a_lab_is_called_it_stays_text(tmp_path):
     folder = make_lab(
-        tmp_path / "lab", ids=["weights"], data=NASTY, command=NASTY, device=NASTY, hardware={NASTY: NASTY}
+        tmp_path / "lab", ids=["clients"], data=NASTY, command=NASTY, device=NASTY, hardware={NASTY: NASTY}
     )
     text = make_report(folder).read_text()
     page: Any = html.fromstring(text)

@@ -54,6 +54,7 @@ def test_a_run_without_attackers_has_the_floors_of_both_attacks(context):
     assert arrays["asr.flip"].shape == arrays["asr.backdoor"].shape == (1,)
 
 
+@pytest.mark.long
 def test_the_same_run_gives_the_same_numbers(context):
     run = tiny("reputation", Flip(), 1, rounds=2)
     first = compute(run, context)
