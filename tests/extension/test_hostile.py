@@ -64,21 +64,25 @@ def badge_of(extension: Extension, site: Site, html: str, *, host: str = "hostil
 def badge_of_large_page(extension: Extension, site: Site, html: str) -> str:
     """Show a page and return what the badge says; fail if the content script kept it busy for long.
 
-    Long is half of the time that reading the whole page takes, in the same browser in the same minute. Of the
-    content script's pieces the processor time counts, not what the machine does besides.
+    Long is a third of the time that reading the whole page takes, in the same browser in the same minute. Of the
+    content script's pieces the processor time counts. On a busy machine it is sometimes larger than it need be, never
+    smaller: the page is shown up to three times.
     """
-    page = extension.context.new_page()
-    with traced(extension.desk, "devtools.timeline") as trace:
-        page.goto(site.put("hostile.test", "/", html), wait_until="commit")
-        extension.wait_until_read(page)
-        extension.worker_has_finished()
-    badge = extension.badge(page)
-    longest = max(piece.cpu for piece in trace.scripts("content/content.js"))
-    _, whole = page.evaluate(READ_EVERYTHING)
-    page.close()
-    print(f"\nthe content script's longest piece: {longest:.1f} ms; reading the whole page: {whole:.1f} ms")
-    assert 2 * longest < whole
-    return badge
+    found = []
+    for _ in range(3):
+        page = extension.context.new_page()
+        with traced(extension.desk, "devtools.timeline") as trace:
+            page.goto(site.put("hostile.test", "/", html), wait_until="commit")
+            extension.wait_until_read(page)
+            extension.worker_has_finished()
+        badge = extension.badge(page)
+        longest = max(piece.cpu for piece in trace.scripts("content/content.js"))
+        _, whole = page.evaluate(READ_EVERYTHING)
+        page.close()
+        found.append(f"the content script's longest piece: {longest:.1f} ms; reading the whole page: {whole:.1f} ms")
+        if 3 * longest < whole:
+            return badge
+    raise AssertionError("\n".join(found))
 
 
 def worker_lives(extension: Extension, site: Site) -> bool:

@@ -1,6 +1,5 @@
 """The paper's rule as its published code computes it, for research only."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -8,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.aggregation.interface import Result, Round, Rule
-from eitr.aggregation.reputation import min_max
-from eitr.aggregation.reputation_model import HISTORY, Observations, ReputationModel
+from eitr.aggregation.interface import Result, Round
+from eitr.aggregation.reputation import ReputationRule, min_max
+from eitr.aggregation.reputation_model import Observations
 from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
 from eitr.robust.combination import weighted_mean
@@ -26,7 +25,7 @@ FEWEST = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedCode(Rule):
+class PublishedCode(ReputationRule):
     """The reputation rule with the differences that the paper's published code has. For research, not for use.
 
     Written from a description of that code (docs/fidelity.md has the table), not from the code. It differs from
@@ -60,14 +59,9 @@ class PublishedCode(Rule):
 
     name: ClassVar[str] = "published-code"
     summary: ClassVar[str] = "the paper's published code: for research, not for use"
-    remembers: ClassVar[Mapping[str, Any]] = {HISTORY: np.float64}
-    has_reputation: ClassVar[bool] = True
 
-    a: float = setting(0.5, "share of uncertainty that counts as belief", least=0.0, most=1.0)
-    W: float = setting(2.0, "weight of the non-informative prior", above=0.0)
     kappa: float = setting(0.3, "weight of a rejected parameter; an accepted one has 1 - kappa", least=0.0, most=1.0)
     c: float = setting(10.0, "decay of old rounds: a round of age t counts exp(-c t)", least=0.0)
-    s: int = setting(10, "rounds remembered besides the current one", least=0, most=10_000)
     delta: float = setting(0.1, "confidence below which a value is rejected", above=0.0, below=1.0)
     lambda_: float = setting(2.0, "width of the confidence interval", above=0.0)
     layers: str = setting(
@@ -96,22 +90,6 @@ class PublishedCode(Rule):
         if not (self.layers or paper_layers(parameters)):
             notes["layers"] = "not known: the update counts as one tensor; give the setting layers"
         return state, Result(model, weights, positive, negative, reputation, notes)
-
-    def standing(self, state: RuleState, client: str) -> float | None:
-        """Return the reputation of a client by what is remembered."""
-        return self._model.standing(state, client)
-
-    def refuse(self, state: RuleState, client: str, parameters: int) -> RuleState:
-        """Record a refused update: every one of its parameters counts against the client."""
-        self.check_state(state)
-        if parameters < 1:
-            raise InputError(f"an update has at least one parameter, not {parameters}")
-        state, _ = self._model.update(state, Observations([client], [0], [parameters]))
-        return state
-
-    @property
-    def _model(self) -> ReputationModel:
-        return ReputationModel(kappa=self.kappa, a=self.a, W=self.W, c=self.c, s=self.s)
 
 
 def observed_parameters(parameters: int, layers: str = "") -> NDArray[np.int64]:

@@ -19,7 +19,37 @@ EQUAL = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reputation(Rule):
+class ReputationRule(Rule):
+    """What the readings of the paper's rule share: the reputation of a client, and how it is remembered."""
+
+    remembers: ClassVar[Mapping[str, Any]] = {HISTORY: np.float64}
+    has_reputation: ClassVar[bool] = True
+
+    a: float = setting(0.5, "share of uncertainty that counts as belief", least=0.0, most=1.0)
+    W: float = setting(2.0, "weight of the non-informative prior", above=0.0)
+    kappa: float = setting(0.3, "weight of a positive observation; a negative one has 1 - kappa", least=0.0, most=1.0)
+    c: float = setting(0.5, "decay of old rounds: a round of age t counts exp(-c t)", least=0.0)
+    s: int = setting(10, "rounds remembered besides the current one", least=0, most=10_000)
+
+    def standing(self, state: RuleState, client: str) -> float | None:
+        """Return the reputation of a client by what is remembered."""
+        return self._model.standing(state, client)
+
+    def refuse(self, state: RuleState, client: str, parameters: int) -> RuleState:
+        """Record a refused update: every one of its parameters is a negative observation."""
+        self.check_state(state)
+        if parameters < 1:
+            raise InputError(f"an update has at least one parameter, not {parameters}")
+        state, _ = self._model.update(state, Observations([client], [0], [parameters]))
+        return state
+
+    @property
+    def _model(self) -> ReputationModel:
+        return ReputationModel(kappa=self.kappa, a=self.a, W=self.W, c=self.c, s=self.s)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reputation(ReputationRule):
     """Reputation-weighted mean of rectified parameters.
 
     Per parameter: rescale, fit a repeated-median line to the sorted values, turn residuals into confidences s, replace
@@ -43,14 +73,7 @@ class Reputation(Rule):
 
     name: ClassVar[str] = "reputation"
     summary: ClassVar[str] = "the paper's rule: weights from a reputation with memory"
-    remembers: ClassVar[Mapping[str, Any]] = {HISTORY: np.float64}
-    has_reputation: ClassVar[bool] = True
 
-    a: float = setting(0.5, "share of uncertainty that counts as belief", least=0.0, most=1.0)
-    W: float = setting(2.0, "weight of the non-informative prior", above=0.0)
-    kappa: float = setting(0.3, "weight of a positive observation; a negative one has 1 - kappa", least=0.0, most=1.0)
-    c: float = setting(0.5, "decay of old rounds: a round of age t counts exp(-c t)", least=0.0)
-    s: int = setting(10, "rounds remembered besides the current one", least=0, most=10_000)
     delta: float = setting(0.1, "confidence up to which a value is rejected", above=0.0, below=1.0)
     varpi: float = setting(2.0, "largest range of a parameter over the clients", above=0.0)
     lambda_: float = setting(2.0, "width of the confidence interval", above=0.0)
@@ -72,22 +95,6 @@ class Reputation(Rule):
         weights = self.ramped(state, round, min_max(reputation, cutoff=self.cutoff))
         model = combine(found, round.order, weights)
         return state, Result(model, weights, positive, negative, reputation)
-
-    def standing(self, state: RuleState, client: str) -> float | None:
-        """Return the reputation of a client by what is remembered."""
-        return self._model.standing(state, client)
-
-    def refuse(self, state: RuleState, client: str, parameters: int) -> RuleState:
-        """Record a refused update: every one of its parameters is a negative observation."""
-        self.check_state(state)
-        if parameters < 1:
-            raise InputError(f"an update has at least one parameter, not {parameters}")
-        state, _ = self._model.update(state, Observations([client], [0], [parameters]))
-        return state
-
-    @property
-    def _model(self) -> ReputationModel:
-        return ReputationModel(kappa=self.kappa, a=self.a, W=self.W, c=self.c, s=self.s)
 
 
 def min_max(reputation: Floats, *, cutoff: bool) -> Floats:

@@ -35,16 +35,6 @@ PLAN = TrainingPlan(epochs=2, max_batches=3, batch_size=16, learning_rate=0.1)
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(scope="module")
-def examples():
-    return load("builtin", size=300, words=60)
-
-
-@pytest.fixture(scope="module")
-def network(examples):
-    return Network((examples.rows.width, 16, 8, 6))
-
-
 def make(rule="fedavg", attack=None, attackers=0, clients=5, rounds=3, **more):
     chosen = paper_rule(rule, attackers, clients) if isinstance(rule, str) else rule
     return FederatedRun(

@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch", reason="the lab computes with torch; instal
 from eitr.aggregation import RULES, make_rule  # noqa: E402
 from eitr.attacks import make_attack  # noqa: E402
 from eitr.attacks.label_flip import LabelFlip  # noqa: E402
-from eitr.datasets import load  # noqa: E402
 from eitr.errors import InputError  # noqa: E402
 from eitr.lab.runs.federated import expected_attackers, paper_rule  # noqa: E402
 from eitr.lab.simulation import batched_engine, sparse_engine  # noqa: E402
@@ -18,21 +17,10 @@ from eitr.lab.simulation.batches import Trainees  # noqa: E402
 from eitr.lab.simulation.compute import check_runs, slower_rules  # noqa: E402
 from eitr.lab.simulation.population import participants, population  # noqa: E402
 from eitr.lab.simulation.row_table import row_table  # noqa: E402
-from eitr.model.network import Network  # noqa: E402
 from tests.lab.simulation.test_engines import OF_A_ROUND, SIMULATED, agree, make, results, same, stopped  # noqa: E402
 
 ENGINES = [sparse_engine, batched_engine]
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(scope="module")
-def examples():
-    return load("builtin", size=300, words=60)
-
-
-@pytest.fixture(scope="module")
-def network(examples):
-    return Network((examples.rows.width, 16, 8, 6))
 
 
 def some(rule="fedavg", attack=None, attackers=0, clients=12, participation=0.5, **more):
