@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from eitr.pages import Page, Vocabulary, tokens
+from eitr.pages.boilerplate import page_tokens
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 TOKENS: list[dict[str, Any]] = json.loads((GOLDEN / "tokens.json").read_text("utf-8"))["cases"]
+BOILERPLATE: list[dict[str, Any]] = json.loads((GOLDEN / "boilerplate.json").read_text("utf-8"))["cases"]
 VECTORS: dict[str, Any] = json.loads((GOLDEN / "vectors.json").read_text("utf-8"))
 
 
@@ -18,10 +20,15 @@ def test_text_has_the_golden_tokens(case: dict[str, Any]) -> None:
     assert tokens(case["text"]) == case["tokens"]
 
 
+@pytest.mark.parametrize("case", BOILERPLATE, ids=lambda case: case["name"])
+def test_a_page_has_the_golden_tokens_without_boilerplate(case: dict[str, Any]) -> None:
+    assert page_tokens(Page(**case["page"])) == case["tokens"]
+
+
 @pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])
 def test_a_page_has_the_golden_vector(case: dict[str, Any]) -> None:
     vocabulary = Vocabulary.from_json(json.dumps(VECTORS["vocabulary"]))
     page = Page(**{field: value for field, value in case["page"].items() if value is not None})
-    indices, values = vocabulary.vector(tokens(page.content()))
+    indices, values = vocabulary.vector(vocabulary.tokens_of(page))
     assert indices.tolist() == case["indices"]
     assert values.tolist() == case["values"]  # to the last bit

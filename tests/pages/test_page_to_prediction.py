@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from eitr.pages import tokens
+from eitr.pages import boilerplate, tokens
 from eitr.pages.extract import MAX_BYTES, MAX_DEPTH, extract
 from eitr.pages.logarithm import LN_2, TERMS
 from eitr.pages.tokens import MAX_LENGTH, MAX_MARKS, MIN_LENGTH
@@ -30,8 +30,14 @@ def test_the_constants_are_those_of_the_code() -> None:
         f"at most {MAX_IDF:g}",
         f"first {MAX_BYTES // 2**20} MiB of a document",
         f"deeper than {MAX_DEPTH}",
+        f"at most {boilerplate.MAX_NOTICE} tokens and a phrase",
+        f"of more than {boilerplate.MIN_NAVIGATION} tokens loses every maximal run of at least {boilerplate.MIN_NAVIGATION}",
+        f"A segment of at most {boilerplate.MAX_ITEM} tokens",
+        f"at least {boilerplate.MIN_MENU} menu items",
+        f"at least {boilerplate.ENOUGH_WITHOUT_MENUS} tokens",
+        f"if these are at least {boilerplate.ENOUGH}.",
     ):
-        assert sentence in DOCUMENT
+        assert sentence in " ".join(DOCUMENT.split())
 
 
 def test_the_invisible_characters_are_those_of_the_code() -> None:

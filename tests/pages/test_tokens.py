@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eitr.pages.tokens import MAX_LENGTH, MIN_LENGTH, STOP_WORDS, _ascii_words, _words, tokens
+from eitr.pages.tokens import MAX_LENGTH, MIN_LENGTH, STOP_WORDS, _normalised, _patterns, normalised, tokens, words
 
 ASCII = st.text(st.characters(max_codepoint=127))
 ANY = st.text(st.characters())  # with surrogates
@@ -15,7 +15,9 @@ LETTERS_AND_MARKS = st.text(st.characters(categories=["L", "M"]) | st.sampled_fr
 
 @given(ASCII)
 def test_the_way_for_ascii_gives_what_the_general_way_gives(text: str) -> None:
-    assert _ascii_words(text) == _words(text)
+    assert normalised(text) == _normalised(text)
+    general = [word for word in _patterns()[0].findall(normalised(text)) if len(word) <= MAX_LENGTH]
+    assert words(normalised(text)) == [word for word in general if word not in STOP_WORDS]
 
 
 @given(ANY | LETTERS_AND_MARKS)
@@ -61,7 +63,7 @@ def test_a_flood_of_marks_does_not_take_quadratic_time(flood: str) -> None:
 def test_the_stop_words_are_sorted_lower_case_words_that_could_be_tokens() -> None:
     lines = files("eitr").joinpath("assets", "stopwords.txt").read_text("ascii").splitlines()
     assert lines == sorted(set(lines))
-    assert all(_words(word) == [word] for word in lines)
+    assert all(_patterns()[0].findall(_normalised(word)) == [word] for word in lines)
 
 
 def test_no_stop_word_tells_a_topic() -> None:

@@ -113,7 +113,7 @@ def test_save_and_load(tmp_path: Path) -> None:
         ('{"words": []}', "exactly the keys"),
         (written(extra=1), "exactly the keys"),
         (written(format="other"), "format"),
-        (written(version=2), "version"),
+        (written(version=3), "version"),
         (written(words="aa"), "list of strings"),
         (written(words=["aa", 1]), "list of strings"),
         (written(idf=[1, "2"]), "list of numbers"),

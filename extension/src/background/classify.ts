@@ -2,11 +2,10 @@
 
 import { leadingWords } from "../core/leading_words";
 import { probabilities } from "../core/network";
-import { content, type Page } from "../core/page";
+import type { Page } from "../core/page";
 import { NON_SENSITIVE } from "../core/taxonomy";
-import { tokens } from "../core/tokens";
 import { vector } from "../core/vector";
-import type { Vocabulary } from "../core/vocabulary";
+import { tokensOf, type Vocabulary } from "../core/vocabulary";
 import type { Verdict } from "../messages";
 import { model } from "./model";
 
@@ -24,7 +23,7 @@ const MOST_UNKNOWN_WORDS = 500;
 
 export async function classify(page: Page): Promise<Classified> {
   const { network, vocabulary, version } = await model();
-  const words = tokens(content(page));
+  const words = tokensOf(page, vocabulary);
   const row = vector(words, vocabulary);
   const kept = countedWords(words, vocabulary);
   if (row.indices.length === 0) return { verdict: null, words: kept };

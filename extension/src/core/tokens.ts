@@ -17,10 +17,16 @@ const WORD = /\p{L}[\p{L}\p{M}]*/gu;
 
 /** The words of a text in their order, lower-case, without stop words. */
 export function tokens(text: string): string[] {
-  return (normal(text).match(WORD) ?? []).filter((word) => hasLengthOfWord(word) && !STOP_WORDS.has(word));
+  return wordsOf(normalised(text));
 }
 
-function normal(text: string): string {
+/** The tokens of a text that is normalised already. */
+export function wordsOf(text: string): string[] {
+  return (text.match(WORD) ?? []).filter((word) => hasLengthOfWord(word) && !STOP_WORDS.has(word));
+}
+
+/** A text as it is before it is split: lower-case, in normal form, without invisible characters. */
+export function normalised(text: string): string {
   return (
     text
       // First of all: an invisible character between two halves of a pair must not join them by going away.

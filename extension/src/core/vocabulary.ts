@@ -1,11 +1,15 @@
 /** The words a model knows and what each weighs (docs/page-to-prediction.md, section 4). */
 
 import { BadInput } from "./bad_input";
+import { pageTokens } from "./boilerplate";
 import type { JsonObject } from "./json";
 import { asObject, isArrayOf, isNumber, isString, parseJson } from "./json";
+import { content, type Page } from "./page";
 import { tokens } from "./tokens";
 
 export interface Vocabulary {
+  /** How pages are read: with all their words (1), or without boilerplate (2). */
+  readonly version: number;
   /** In the order of a model's inputs. */
   readonly words: readonly string[];
   /** The inverse document frequency of each word. */
@@ -13,6 +17,9 @@ export interface Vocabulary {
   /** Where each word and each further form of a word counts. */
   readonly places: ReadonlyMap<string, number>;
 }
+
+const WITH_BOILERPLATE = 1;
+const WITHOUT_BOILERPLATE = 2;
 
 const KEYS = "format,forms,idf,version,words";
 const MAX_BYTES = 16 * 2 ** 20;
@@ -26,13 +33,19 @@ export function readVocabulary(bytes: Uint8Array): Vocabulary {
   const file = asObject(parseJson(bytes, "The vocabulary"), "The vocabulary");
   if (Object.keys(file).sort().join() !== KEYS)
     throw new BadInput(`The vocabulary must have exactly the keys ${KEYS}.`);
-  if (file["format"] !== "eitr-vocabulary" || file["version"] !== 1)
-    throw new BadInput("The vocabulary is not of format eitr-vocabulary, version 1.");
+  const version = file["version"];
+  if (file["format"] !== "eitr-vocabulary" || (version !== WITH_BOILERPLATE && version !== WITHOUT_BOILERPLATE))
+    throw new BadInput("The vocabulary is not of format eitr-vocabulary, version 1 or 2.");
   const words = readWords(file["words"]);
   const idf = readIdf(file["idf"], words.length);
   const forms = asObject(file["forms"], "The forms of the vocabulary");
   refuseFractions(bytes);
-  return { words, idf, places: readPlaces(words, forms) };
+  return { version, words, idf, places: readPlaces(words, forms) };
+}
+
+/** The tokens of a page as models with this vocabulary read it. */
+export function tokensOf(page: Page, vocabulary: Vocabulary): string[] {
+  return vocabulary.version === WITH_BOILERPLATE ? tokens(content(page)) : pageTokens(page);
 }
 
 function readWords(value: unknown): readonly string[] {

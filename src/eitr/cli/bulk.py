@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from eitr.errors import InputError
 from eitr.io.json_lines import fail, read_rows
 from eitr.model import Classifier
-from eitr.pages import Page, Vocabulary, tokens
+from eitr.pages import Page, Vocabulary
+from eitr.pages.boilerplate import page_tokens
 from eitr.pages.federated_vocabulary import agree, report
 from eitr.pages.page import FIELDS
 from eitr.pages.ranking import document_frequencies, most_weighty
@@ -80,7 +81,7 @@ def _pages(path: Path, on_bad_line: Callable[[InputError], None] = fail) -> Iter
 
 
 def _documents(path: Path) -> list[list[str]]:
-    documents = [tokens(found.page.content()) for found in _pages(path)]
+    documents = [page_tokens(found.page) for found in _pages(path)]
     if not any(documents):
         raise InputError(f"{path}: there is no page with words in it")
     return documents

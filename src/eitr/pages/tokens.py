@@ -35,27 +35,30 @@ def tokens(text: str) -> list[str]:
     >>> tokens("The patient\u2019s na\u00efve co\u00adoperation in 2021")
     ['patient', 'na\u00efve', 'cooperation']
     """
-    words = _ascii_words(text) if text.isascii() else _words(text)
-    return [word for word in words if word not in STOP_WORDS and len(word) <= MAX_LENGTH]
+    return words(normalised(text))
 
 
-def _ascii_words(text: str) -> list[str]:
-    """Do what `_words` does, for text on which normalisation does nothing: about ten times as fast."""
-    found: list[str] = _ASCII_WORD.findall(text.lower())
-    return found
+def words(text: str) -> list[str]:
+    """Return the tokens of a text that is normalised already."""
+    # On ASCII both patterns find the same; this one is faster, and the other takes 0.2 s to make.
+    pattern = _ASCII_WORD if text.isascii() else _patterns()[0]
+    return [word for word in pattern.findall(text) if word not in STOP_WORDS and len(word) <= MAX_LENGTH]
 
 
-def _words(text: str) -> list[str]:
-    word, too_many_marks = _patterns()
+def normalised(text: str) -> str:
+    """Return a text as it is before it is split: lower-case, in normal form, without invisible characters."""
+    return text.lower() if text.isascii() else _normalised(text)
+
+
+def _normalised(text: str) -> str:
     if _SURROGATE.search(text):
         # Two halves of a pair that stand side by side are one character, as they are in UTF-16.
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    text = too_many_marks.sub(r"\1", _INVISIBLE.sub("", text))
+    text = _patterns()[1].sub(r"\1", _INVISIBLE.sub("", text))
     # Lower case can undo normal form (İ becomes two characters between which marks may belong): once more.
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
     # Whether a sigma is final depends on its surroundings, on which implementations may differ.
-    found: list[str] = word.findall(text.replace("ς", "σ"))
-    return found
+    return text.replace("ς", "σ")
 
 
 @cache

@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 from eitr.errors import InputError
 from eitr.io.atomic import write_atomically
 from eitr.io.safetensors_file import read_limited
+from eitr.pages.boilerplate import page_tokens
 from eitr.pages.logarithm import ln
 from eitr.pages.page import Page
 from eitr.pages.sparse import Row, SparseRows
 from eitr.pages.tokens import tokens
 
 FORMAT = "eitr-vocabulary"
-VERSION = 1
+VERSION = 2
+"""Of new vocabularies. The version says how pages are read: with all their words (1), or without boilerplate (2)."""
+WITH_BOILERPLATE = 1
 MAX_WORDS = 100_000
 MAX_FORMS = 50_000
 MAX_FILE_BYTES = 16 * 2**20
@@ -45,6 +48,8 @@ class Vocabulary:
     """Shape (words,); above 0."""
     forms: Mapping[str, int] = field(default_factory=dict)
     """Each further form -> the place of the word it counts as."""
+    version: int = VERSION
+    """How the pages are read that it was made for: see `tokens_of`."""
     _places: dict[str, int] = field(init=False, repr=False)
     """The place of each word and form."""
     _idf: list[float] = field(init=False, repr=False)
@@ -53,6 +58,8 @@ class Vocabulary:
     def __post_init__(self) -> None:
         _check(self.words, self.idf)
         _check_forms(self.forms, self.words)
+        if self.version not in (WITH_BOILERPLATE, VERSION):
+            raise InputError(f"this program knows no vocabulary of version {self.version}")
         object.__setattr__(self, "_places", {word: place for place, word in enumerate(self.words)} | dict(self.forms))
         object.__setattr__(self, "_idf", self.idf.tolist())
 
@@ -68,6 +75,10 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.words)
+
+    def tokens_of(self, page: Page) -> list[str]:
+        """Return the tokens of a page as models with this vocabulary read it."""
+        return tokens(page.content()) if self.version == WITH_BOILERPLATE else page_tokens(page)
 
     def vector(self, words: Iterable[str]) -> Row:
         """Return the places of the words that are known, ascending, and their values."""
@@ -95,13 +106,13 @@ class Vocabulary:
 
     def rows(self, pages: Iterable[Page]) -> SparseRows:
         """Return the vectors of many pages."""
-        return SparseRows.of((self.vector(tokens(page.content())) for page in pages), width=len(self))
+        return SparseRows.of((self.vector(self.tokens_of(page)) for page in pages), width=len(self))
 
     def to_json(self) -> str:
         """Return the file's text; numbers are written so that they are read back to the last bit."""
         content = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": self.version,
             "words": self.words,
             "idf": self.idf.tolist(),
             "forms": dict(sorted(self.forms.items())),
@@ -117,15 +128,15 @@ class Vocabulary:
             raise InputError("the vocabulary is not JSON") from None
         if not isinstance(content, dict) or content.keys() != {"format", "version", "words", "idf", "forms"}:
             raise InputError("a vocabulary is an object with exactly the keys format, version, words, idf and forms")
-        if content["format"] != FORMAT or content["version"] != VERSION:
-            raise InputError(f"not a vocabulary of format {FORMAT!r}, version {VERSION}")
+        if content["format"] != FORMAT or not _all_of([content["version"]], int, float):
+            raise InputError(f"not a vocabulary of format {FORMAT!r}")
         words, idf, forms = content["words"], content["idf"], content["forms"]
         if not _all_of(words, str) or not _all_of(idf, int, float):
             raise InputError("a vocabulary needs a list of strings as words and a list of numbers as idf")
         if not isinstance(forms, dict) or not _all_of(list(forms.values()), int):
             raise InputError("a vocabulary needs an object of whole numbers as forms")
         try:
-            return cls(tuple(words), np.array(idf, np.float64), forms)
+            return cls(tuple(words), np.array(idf, np.float64), forms, content["version"])
         except OverflowError:
             raise InputError("an IDF of the vocabulary is too large") from None
 

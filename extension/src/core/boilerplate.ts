@@ -1,0 +1,96 @@
+/**
+ * Leave out what a page says in menus, cookie banners and legal notices, as docs/page-to-prediction.md, section 3.1,
+ * specifies; cases in `tests/golden/boilerplate.json`.
+ */
+
+import list from "../../../src/eitr/assets/boilerplate.txt";
+import type { Page } from "./page";
+import { normalised, tokens, wordsOf } from "./tokens";
+
+/** So many navigation words in a row are a menu, wherever they stand. */
+const MIN_NAVIGATION = 4;
+/** A segment of more tokens is not one sentence of a notice, but text without line feeds and full stops. */
+const MAX_NOTICE = 40;
+/** A menu item has at most so many tokens and no full stop. */
+const MAX_ITEM = 3;
+/** So many menu items in a row are a menu, whatever they say. */
+const MIN_MENU = 8;
+/** The fewest tokens that must be left of a page; if fewer are, less is left out. */
+const ENOUGH_WITHOUT_MENUS = 50;
+const ENOUGH = 10;
+
+const SEGMENT_END = /[\n|•·»›]|(?<=[.!?]) /;
+const SENTENCE = /[.!?] *$/;
+
+const NAVIGATION = new Set<string>();
+/** What follows in each phrase, by the phrase's first word. */
+const PHRASES = new Map<string, string[][]>();
+for (const line of list.split("\n")) {
+  if (line === "" || line.startsWith("#")) continue;
+  const [first, ...others] = line.split(" ") as [string, ...string[]];
+  if (others.length === 0) NAVIGATION.add(first);
+  else PHRASES.set(first, [...(PHRASES.get(first) ?? []), others]);
+}
+
+interface Segment {
+  text: string;
+  words: string[];
+}
+
+/** The tokens of a page without those that stand only in menus, banners and notices. */
+export function pageTokens(page: Page): string[] {
+  const head = tokens([page.title, page.description, page.keywords].join("\n"));
+  const segments = normalised(page.text)
+    .split(SEGMENT_END)
+    .map((text) => ({ text, words: wordsOf(text) }))
+    .filter(({ words }) => words.length > 0);
+  const withoutNotices = segments.map(({ words }) => keptOf(words));
+  const outside = outsideMenus(segments);
+  const withoutMenus = [...head, ...withoutNotices.filter((_, place) => outside[place]).flat()];
+  if (withoutMenus.length >= ENOUGH_WITHOUT_MENUS) return withoutMenus;
+  const kept = [...head, ...withoutNotices.flat()];
+  if (kept.length >= ENOUGH) return kept;
+  return [...head, ...segments.flatMap(({ words }) => words)];
+}
+
+/** The tokens of a segment without navigation words that make a menu; none of a segment of a notice. */
+function keptOf(words: string[]): string[] {
+  if (words.every((word) => NAVIGATION.has(word))) return [];
+  if (words.length <= MAX_NOTICE && words.some((_, place) => isPhraseAt(words, place))) return [];
+  return words.length <= MIN_NAVIGATION ? words : withoutRuns(words);
+}
+
+function isPhraseAt(words: readonly string[], place: number): boolean {
+  const phrases = PHRASES.get(words[place]!);
+  return phrases?.some((others) => others.every((other, n) => words[place + 1 + n] === other)) ?? false;
+}
+
+function withoutRuns(words: readonly string[]): string[] {
+  const kept: string[] = [];
+  let run: string[] = [];
+  const endRun = () => {
+    if (run.length < MIN_NAVIGATION) kept.push(...run);
+    run = [];
+  };
+  for (const word of words) {
+    if (NAVIGATION.has(word)) run.push(word);
+    else {
+      endRun();
+      kept.push(word);
+    }
+  }
+  endRun();
+  return kept;
+}
+
+/** Of each segment, whether it stands outside a run of menu items. */
+function outsideMenus(segments: readonly Segment[]): boolean[] {
+  const outside = segments.map(({ text, words }) => words.length > MAX_ITEM || SENTENCE.test(text));
+  let start = 0;
+  for (let place = 0; place <= outside.length; place++) {
+    if (outside[place] === false) continue;
+    if (place - start < MIN_MENU) outside.fill(true, start, place);
+    start = place + 1;
+  }
+  return outside;
+}

@@ -1,0 +1,115 @@
+"""Leave out what a page says in menus, cookie banners and legal notices, exactly as the TypeScript does.
+
+`docs/page-to-prediction.md`, section 3.1, specifies every step; `tests/golden/boilerplate.json` holds cases for both
+implementations.
+"""
+
+import re
+from importlib.resources import files
+
+from eitr.pages.page import Page
+from eitr.pages.tokens import normalised, tokens, words
+
+MIN_NAVIGATION = 4
+"""So many navigation words in a row are a menu, wherever they stand."""
+
+MAX_NOTICE = 40
+"""A segment of more tokens is not one sentence of a notice, but text without line feeds and full stops."""
+
+MAX_ITEM = 3
+"""A menu item has at most so many tokens and no full stop."""
+
+MIN_MENU = 8
+"""So many menu items in a row are a menu, whatever they say."""
+
+ENOUGH_WITHOUT_MENUS = 50
+ENOUGH = 10
+"""The fewest tokens that must be left of a page; if fewer are, less is left out."""
+
+_SEGMENT_END = re.compile(r"[\n|•·»›]|(?<=[.!?]) ")
+_SENTENCE = re.compile(r"[.!?] *$")
+
+
+def _read_phrases() -> tuple[frozenset[str], dict[str, list[list[str]]]]:
+    """Return the navigation words, and what follows in each phrase by the phrase's first word."""
+    navigation: set[str] = set()
+    phrases: dict[str, list[list[str]]] = {}
+    for line in files("eitr").joinpath("assets", "boilerplate.txt").read_text("utf-8").split("\n"):
+        if line.startswith("#") or not line:
+            continue
+        first, *others = line.split(" ")
+        if others:
+            phrases.setdefault(first, []).append(others)
+        else:
+            navigation.add(first)
+    return frozenset(navigation), phrases
+
+
+NAVIGATION, PHRASES = _read_phrases()
+_FIRST_OF_PHRASE = frozenset(PHRASES)
+
+
+def page_tokens(page: Page) -> list[str]:
+    """Return the tokens of a page without those that stand only in menus, banners and notices.
+
+    >>> page_tokens(Page(title="Hay fever", text="Home | Contact\\nWe use cookies.\\n" + "Itchy eyes in spring. " * 4))
+    ['hay', 'fever', 'itchy', 'eyes', 'spring', 'itchy', 'eyes', 'spring', 'itchy', 'eyes', 'spring', 'itchy', \
+'eyes', 'spring']
+    """
+    head = tokens("\n".join((page.title, page.description, page.keywords)))
+    segments = [(segment, words(segment)) for segment in _SEGMENT_END.split(normalised(page.text))]
+    segments = [(segment, found) for segment, found in segments if found]
+    without_notices = [_without_notices(found) for _, found in segments]
+    outside_menus = _outside_menus(segments)
+    readings = (
+        (ENOUGH_WITHOUT_MENUS, (kept for kept, outside in zip(without_notices, outside_menus, strict=True) if outside)),
+        (ENOUGH, without_notices),
+        (0, (found for _, found in segments)),
+    )
+    for least, parts in readings:
+        found = head + [word for part in parts for word in part]
+        if len(found) >= least:
+            break
+    return found
+
+
+def _without_notices(found: list[str]) -> list[str]:
+    """Return the tokens of a segment without navigation words that make a menu; none of a segment of a notice."""
+    if NAVIGATION.issuperset(found):
+        return []
+    if len(found) <= MAX_NOTICE and not _FIRST_OF_PHRASE.isdisjoint(found) and _has_phrase(found):
+        return []
+    return found if len(found) <= MIN_NAVIGATION else _without_runs(found)
+
+
+def _has_phrase(found: list[str]) -> bool:
+    return any(
+        found[place + 1 : place + 1 + len(others)] == others
+        for place, word in enumerate(found)
+        for others in PHRASES.get(word, ())
+    )
+
+
+def _without_runs(found: list[str]) -> list[str]:
+    kept: list[str] = []
+    run: list[str] = []
+    for word in (*found, ""):
+        if word in NAVIGATION:
+            run.append(word)
+        else:
+            kept += [*(run if len(run) < MIN_NAVIGATION else ()), word]
+            run = []
+    return kept[:-1]
+
+
+def _outside_menus(segments: list[tuple[str, list[str]]]) -> list[bool]:
+    """Say of each segment whether it stands outside a run of menu items."""
+    outside: list[bool] = []
+    run = 0
+    for segment, found in segments:
+        if len(found) <= MAX_ITEM and not _SENTENCE.search(segment):
+            run += 1
+            continue
+        outside += [run < MIN_MENU] * run + [True]
+        run = 0
+    return outside + [run < MIN_MENU] * run
