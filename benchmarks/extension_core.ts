@@ -1,6 +1,6 @@
 /** The classifier as the worker has it, for measuring; bundled by `benchmarks/extension_worker.py`. */
+export { pageTokens } from "../extension/src/core/boilerplate";
 export { readNetwork, probabilities } from "../extension/src/core/network";
-export { tokens } from "../extension/src/core/tokens";
 export { vector } from "../extension/src/core/vector";
 export { readVocabulary } from "../extension/src/core/vocabulary";
-export { leadingWords } from "../extension/src/core/words";
+export { leadingWords } from "../extension/src/core/leading_words";

@@ -28,12 +28,13 @@ CLASSIFY = """async ({ texts, runs }) => {
     return [performance.now() - start, found];
   };
   const median = (numbers) => numbers.sort((one, other) => one - other)[numbers.length >> 1];
+  const tokens = (text) => core.pageTokens({ title: "", description: "", keywords: "", text });
   const classify = (words) => core.probabilities(network, core.vector(words, vocabulary));
-  const [cold] = timed(() => classify(core.tokens(texts[0])));
+  const [cold] = timed(() => classify(tokens(texts[0])));
   return { cold, rows: texts.map((text) => {
     const row = { reading: [], classifying: [], explaining: [] };
     for (let run = 0; run < runs; run += 1) {
-      const [reading, words] = timed(() => core.tokens(text));
+      const [reading, words] = timed(() => tokens(text));
       const [classifying, chances] = timed(() => classify(words));
       const topic = chances.indexOf(Math.max(...chances));
       const [explaining] = timed(() => core.leadingWords(network, vocabulary, words, topic));

@@ -31,7 +31,25 @@ test("a page without known words has no reasons", () => {
   expect(leadingWords(network, vocabulary, ["rain"], 0)).toEqual([]);
 });
 
-test("at most as many as asked for are named, the loudest first", () => {
+test("the loudest words are named first, with their shares", () => {
   const both: Network = { layers: [3, 2], parameters: Float32Array.of(1, 0, 3, 0, 0, 0, 0, 0) };
-  expect(leadingWords(both, vocabulary, ["vote", "fever"], 0, 1)).toEqual([{ word: "fever", share: 0.75 }]);
+  expect(leadingWords(both, vocabulary, ["vote", "fever"], 0)).toEqual([
+    { word: "fever", share: 0.75 },
+    { word: "vote", share: 0.25 },
+  ]);
+});
+
+test("a word that speaks against the topic, or hardly for it, is not named", () => {
+  const faint: Network = { layers: [3, 2], parameters: Float32Array.of(0, 1, 3, 0, 0.01, 0, 0, 0) };
+  const words = ["vote", "fever", "snow"];
+  expect(leadingWords(faint, vocabulary, words, 0)).toEqual([{ word: "fever", share: 1 }]);
+});
+
+test("at most eight words are named", () => {
+  const nine = ["aa", "bb", "cc", "dd", "ee", "ff", "gg", "hh", "ii"];
+  const known = readVocabulary(
+    bytes(JSON.stringify({ format: "eitr-vocabulary", version: 2, words: nine, idf: nine.map(() => 1), forms: {} })),
+  );
+  const all: Network = { layers: [9, 2], parameters: Float32Array.from([...nine.flatMap(() => [1, 0]), 0, 0]) };
+  expect(leadingWords(all, known, nine, 0).map(({ word }) => word)).toEqual(nine.slice(0, 8));
 });

@@ -7,41 +7,45 @@ import type { Vocabulary } from "./vocabulary";
 
 /** Of a long page, so many words are tried: each takes a pass through the network, and the lightest decide nothing. */
 const MOST_TRIED = 40;
+const MOST_NAMED = 8;
+/** A word that moves the log-odds by less is no reason. */
+const MIN_WEIGHT = 0.01;
 
 /**
- * The words that spoke most for a topic, in the spelling found on the page, and the share of each in what all words
- * that were tried said for it.
+ * The words that spoke for a topic, at most eight, those that spoke most first, in the spelling found on the page; and
+ * the share of each in what all words that were tried said for it.
  *
  * Each word is left out of the vector in turn and the page judged again, so a reason is what the model really did: how
- * far the topic's log-probability falls against that of the best other. The other words keep their values, as in
- * `eitr.model.classifier`: the vector is not brought back to length 1. Only the first layer's sums change, by one row.
+ * far the topic's log-odds fall. The other words keep their values: the vector is not brought back to length 1. Only
+ * the first layer's sums change, by one row. `Classifier.reasons` in Python computes the same.
  */
 export function leadingWords(
   network: Network,
   vocabulary: Vocabulary,
   words: readonly string[],
   topic: number,
-  most = 8,
 ): { word: string; share: number }[] {
   const page = vector(words, vocabulary);
   const { outputs, kernel } = layersOf(network.layers)[0]!;
   const sums = firstSums(network, page);
-  const lead = leadOf(topic, logitsOf(network, sums));
-  const spoke = heaviest(page.values).map((entry) => {
+  const odds = logOdds(topic, logitsOf(network, sums));
+  const tried = heaviest(page.values).map((entry) => {
     const index = page.indices[entry]!;
     const without = sums.slice();
     addRow(without, network.parameters, kernel + index * outputs, -page.values[entry]!);
-    return { index, fall: lead - leadOf(topic, logitsOf(network, without)) };
+    return { index, weight: odds - logOdds(topic, logitsOf(network, without)) };
   });
-  const positive = spoke.filter(({ fall }) => fall > 0).sort((one, other) => other.fall - one.fall);
-  const total = positive.reduce((sum, { fall }) => sum + fall, 0);
+  const spoke = tried.filter(({ weight }) => weight >= MIN_WEIGHT).sort((one, other) => other.weight - one.weight);
+  const total = spoke.reduce((sum, { weight }) => sum + weight, 0);
   const spelling = spellings(words, vocabulary);
-  return positive.slice(0, most).map(({ index, fall }) => ({ word: spelling.get(index)!, share: fall / total }));
+  return spoke.slice(0, MOST_NAMED).map(({ index, weight }) => ({ word: spelling.get(index)!, share: weight / total }));
 }
 
-/** How far the topic's log-probability is above that of the best other: the logits' difference, for the sum cancels. */
-function leadOf(topic: number, logits: Float64Array): number {
-  return logits[topic]! - Math.max(...logits.filter((_, other) => other !== topic));
+/** The logarithm of how much likelier the topic is than all others together. */
+function logOdds(topic: number, logits: Float64Array): number {
+  const others = logits.filter((_, other) => other !== topic);
+  const largest = Math.max(...others);
+  return logits[topic]! - largest - Math.log(others.reduce((sum, logit) => sum + Math.exp(logit - largest), 0));
 }
 
 /** The places of the largest values, largest first. */

@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 from eitr.errors import InputError
 from eitr.model.files import Model, load
 from eitr.model.prediction import logit_batches, predict
-from eitr.pages import Page, SparseRows, Vocabulary, tokens
+from eitr.pages import Page, SparseRows, Vocabulary
 from eitr.taxonomy import NAMES
+
+MAX_REASONS = 8
+MIN_WEIGHT = 0.01
+"""A word that moves the log-odds by less is no reason."""
+MAX_TRIED = 40
+"""Of a long page, so many words are tried as reasons: the lightest decide nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,7 @@ class Reason:
 
     word: str
     weight: float
-    """How far the log-odds of the predicted label fall without the word; negative where the word spoke against it."""
+    """How far the log-odds of the predicted label fall without the word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +71,27 @@ class Classifier:
         return predict(self.model.network, self.model.vector, rows)
 
     def reasons(self, page: Page) -> list[Reason]:
-        """Return the page's known words, those that spoke most for the predicted label first.
+        """Return the words that spoke for the predicted label, at most eight, those that spoke most first.
 
-        Of several forms that the model takes for one word, the page's most frequent is named. Each word is left out in
-        turn and the page judged again, so a reason is what the model really did. The other words keep their values:
-        the vector is not brought back to length 1.
+        Each of the page's heaviest words is left out in turn and the page judged again, so a reason is what the model
+        really did. The other words keep their values: the vector is not brought back to length 1. Words that only stand
+        in menus, banners and notices are none, as they do not count. Of several forms that the model takes for one
+        word, the page's most frequent is named. `extension/src/core/leading_words.ts` computes the same.
         """
-        words = tokens(page.content())
+        words = self.vocabulary.tokens_of(page)
         columns, values = self.vocabulary.vector(words)
-        if len(columns) == 0:
-            return []
-        without = ~np.eye(len(columns), dtype=np.bool_)
-        kept = [(columns, values), *((columns[keep], values[keep]) for keep in without)]
+        tried = np.argsort(-values, kind="stable")[:MAX_TRIED]
+        kept = [(columns, values), *((np.delete(columns, place), np.delete(values, place)) for place in tried)]
         rows = SparseRows.of(kept, width=len(self.vocabulary))
         batches = logit_batches(self.model.network, self.model.vector, rows)
         odds = _log_odds(np.concatenate([logits for _, logits in batches]))
-        fall = odds[0] - odds[1:]
         named = self.vocabulary.known(words)
-        return [Reason(named[int(columns[place])], float(fall[place])) for place in np.argsort(-fall)]
+        reasons = [
+            Reason(named[int(columns[place])], float(fall))
+            for place, fall in zip(tried, odds[0] - odds[1:], strict=True)
+            if fall >= MIN_WEIGHT
+        ]
+        return sorted(reasons, key=lambda reason: -reason.weight)[:MAX_REASONS]
 
 
 def _prediction(probabilities: NDArray[np.float32]) -> Prediction:
