@@ -7,6 +7,7 @@ Inline scripts of the pages run; what they ask other hosts for is not there. The
   copies of these pages have it escaped; and of youth and webmd-1, too, a style sheet hides words that Python finds.
 """
 
+import json
 import statistics
 import tarfile
 from pathlib import Path
@@ -46,6 +47,17 @@ def reported(extension: Extension, site: Site, name: str, html: str) -> Page:
 def overlap(one: set[str], other: set[str]) -> float:
     """Jaccard's: shared words of all words."""
     return len(one & other) / max(1, len(one | other))
+
+
+def test_the_browser_leaves_out_the_same_menus_banners_and_footers(agreed, site):
+    cases = json.loads((Path(__file__).parents[1] / "golden" / "structure.json").read_text("utf-8"))["cases"]
+    agreed.record_messages()
+    found = {
+        case["name"]: reported(agreed, site, f"case-{place}", f"<!doctype html><title>Case</title>{case['html']}").text
+        for place, case in enumerate(cases)
+    }
+    lines = {name: [line.strip() for line in text.splitlines() if line.strip()] for name, text in found.items()}
+    assert lines == {case["name"]: case["lines"] for case in cases}
 
 
 @pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"])

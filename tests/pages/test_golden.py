@@ -8,16 +8,23 @@ import pytest
 
 from eitr.pages import Page, Vocabulary, tokens
 from eitr.pages.boilerplate import page_tokens
+from eitr.pages.extract import extract
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 TOKENS: list[dict[str, Any]] = json.loads((GOLDEN / "tokens.json").read_text("utf-8"))["cases"]
 BOILERPLATE: list[dict[str, Any]] = json.loads((GOLDEN / "boilerplate.json").read_text("utf-8"))["cases"]
+STRUCTURE: list[dict[str, Any]] = json.loads((GOLDEN / "structure.json").read_text("utf-8"))["cases"]
 VECTORS: dict[str, Any] = json.loads((GOLDEN / "vectors.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("case", TOKENS, ids=lambda case: case["name"])
 def test_text_has_the_golden_tokens(case: dict[str, Any]) -> None:
     assert tokens(case["text"]) == case["tokens"]
+
+
+@pytest.mark.parametrize("case", STRUCTURE, ids=lambda case: case["name"])
+def test_a_document_has_the_golden_lines_outside_boilerplate(case: dict[str, Any]) -> None:
+    assert extract(case["html"]).text.splitlines() == case["lines"]
 
 
 @pytest.mark.parametrize("case", BOILERPLATE, ids=lambda case: case["name"])

@@ -15,10 +15,17 @@ const rootOf = getter<Element | null>(Document.prototype, "documentElement");
 const widthOf = getter<number>(Element.prototype, "scrollWidth");
 const heightOf = getter<number>(Element.prototype, "scrollHeight");
 const innerTextOf = getter<string>(HTMLElement.prototype, "innerText");
+const textContentOf = getter<string | null>(Node.prototype, "textContent");
+const parentElementOf = getter<Element | null>(Node.prototype, "parentElement");
 
 export const body = (): HTMLElement | null => bodyOf(document);
 export const root = (): Element | null => rootOf(document);
 export const innerText = (element: HTMLElement): string => innerTextOf(element);
+export const textContent = (element: Element): string => textContentOf(element) ?? "";
+export const parentOf = (node: Node): Element | null => parentElementOf(node);
+export const contains = (element: Element, other: Element): boolean => Node.prototype.contains.call(element, other);
+export const linksIn = (element: Element): Iterable<Element> =>
+  Element.prototype.getElementsByTagName.call(element, "a");
 
 /** Whether the page has more elements than so many; no more than these are counted. */
 export function hasMoreElementsThan(many: number): boolean {
@@ -52,6 +59,11 @@ export function unlisten(target: EventTarget, name: string, listener: (event: Ev
 /** An ancestor, or the element itself, also if it is a form that has a field named "closest". */
 export function closest(element: Element, selector: string): Element | null {
   return Element.prototype.closest.call(element, selector);
+}
+
+/** Whether an element is rendered, itself or by what it holds: `innerText` of another would give all that it holds. */
+export function isRendered(element: Element): boolean {
+  return Element.prototype.checkVisibility.call(element) || getComputedStyle(element).display === "contents";
 }
 
 export function newElement<K extends keyof HTMLElementTagNameMap>(tag: K): HTMLElementTagNameMap[K] {

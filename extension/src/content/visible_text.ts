@@ -1,10 +1,11 @@
 /**
- * The visible text of a page, read in bounded time. Pages of usual size are read with `innerText`. Of a larger page
- * only the beginning is read, node by node and without asking for styles, which could make the browser lay out
- * everything.
+ * The visible text of a page without menus, banners and footers, read in bounded time. Pages of usual size are read with
+ * `innerText`. Of a larger page only the beginning is read, node by node and without asking for styles, which could make
+ * the browser lay out everything.
  */
 
-import { attribute, body, hasMoreElementsThan, innerText, surface, walker } from "./dom";
+import { boilerplateElements, namedBoilerplate, withAncestors } from "./boilerplate";
+import { attribute, body, hasMoreElementsThan, innerText, isRendered, parentOf, surface, walker } from "./dom";
 
 /** Pages with more elements than this, or sent in more bytes, are not laid out for us. */
 const MOST_ELEMENTS = 12_000;
@@ -19,6 +20,11 @@ const NODES_BETWEEN_LOOKS = 64;
 /** If `innerText` takes longer than this, the page counts as large from then on. */
 const TOO_LONG_MS = 25;
 
+/** If only so few words are left without boilerplate, or few and so small a share of all, all are kept. */
+const MIN_WORDS = 20;
+const FEW_WORDS = 100;
+const MIN_SHARE = 0.1;
+
 /** What never shows, or is replaced when it does; as `eitr.pages.extract` has it. */
 const SILENT = new Set(
   "script style template noscript iframe object embed textarea video audio canvas svg datalist progress meter".split(
@@ -32,11 +38,48 @@ let tooSlow = false;
 export function visibleText(): string {
   const element = body();
   if (element === null) return "";
-  if (tooSlow || isLarge()) return beginning(element);
+  if (tooSlow || isLarge()) return beginningOf(element);
   const began = performance.now();
-  const text = innerText(element).slice(0, MOST_CHARACTERS);
+  const text = wholeText(element).slice(0, MOST_CHARACTERS);
   tooSlow = performance.now() - began > TOO_LONG_MS;
   return text;
+}
+
+function wholeText(element: HTMLElement): string {
+  const boilerplate = boilerplateElements();
+  if (boilerplate.size === 0) return innerText(element);
+  const text = textWithout(element, boilerplate);
+  const left = countWords(text, FEW_WORDS);
+  if (left >= FEW_WORDS) return text;
+  const all = innerText(element);
+  return left >= MIN_WORDS && countWords(all, left / MIN_SHARE + 1) <= left / MIN_SHARE ? text : all;
+}
+
+/** What `innerText` gives for the parts of an element that hold none of some others. */
+function textWithout(element: HTMLElement, others: ReadonlySet<Element>): string {
+  const divided = withAncestors(others);
+  const parts: string[] = [];
+  // The walker goes into what is divided; all else is read as a whole and left out by it.
+  const nodes = walker(element, (child) => {
+    if (others.has(child) || SILENT.has(child.localName) || !isRendered(child)) return true;
+    if (divided.has(child)) return false;
+    if (child instanceof HTMLElement) parts.push(innerText(child));
+    return true;
+  });
+  while (nodes.nextNode() !== null) {
+    const node = nodes.currentNode;
+    const text = node instanceof Text ? node.data.replace(/\s+/g, " ") : "";
+    if (text.trim() !== "" && getComputedStyle(parentOf(node)!).visibility === "visible") parts.push(text);
+  }
+  return parts.join("\n");
+}
+
+/** How many words a text has; no more than so many are counted. */
+function countWords(text: string, most: number): number {
+  let count = 0;
+  const words = text.matchAll(/\S+/g);
+  while (count < most && !words.next().done) count += 1;
+  return count;
 }
 
 /** Whether the page is large, by measures that take no time: walking through it would take longer than reading it. */
@@ -52,9 +95,15 @@ function bytes(): number {
   return navigation instanceof PerformanceNavigationTiming ? navigation.decodedBodySize : 0;
 }
 
+function beginningOf(element: HTMLElement): string {
+  const isBoilerplate = namedBoilerplate();
+  const text = beginning(element, (child) => isSilent(child) || isBoilerplate(child));
+  return countWords(text, MIN_WORDS) < MIN_WORDS ? beginning(element, isSilent) : text;
+}
+
 /** The first text nodes that nothing on the way to them hides. */
-function beginning(element: HTMLElement): string {
-  const nodes = walker(element, isSilent);
+function beginning(element: HTMLElement, leftOut: (element: Element) => boolean): string {
+  const nodes = walker(element, leftOut);
   const end = performance.now() + LONGEST_MS;
   const parts: string[] = [];
   let left = MOST_CHARACTERS;
@@ -62,7 +111,8 @@ function beginning(element: HTMLElement): string {
     const node = nodes.currentNode;
     if (node instanceof Text) {
       const part = node.substringData(0, left);
-      parts.push(part);
+      // Line feeds in the source are no lines of the page.
+      parts.push(part.replaceAll("\n", " "));
       left -= part.length + 1;
     }
     if (count % NODES_BETWEEN_LOOKS === 0 && performance.now() > end) break;

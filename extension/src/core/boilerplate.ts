@@ -12,9 +12,9 @@ const MIN_NAVIGATION = 4;
 /** A segment of more tokens is not one sentence of a notice, but text without line feeds and full stops. */
 const MAX_NOTICE = 40;
 /** A menu item has at most so many tokens and no full stop. */
-const MAX_ITEM = 3;
+const MAX_ITEM = 4;
 /** So many menu items in a row are a menu, whatever they say. */
-const MIN_MENU = 8;
+const MIN_MENU = 5;
 /** The fewest tokens that must be left of a page; if fewer are, less is left out. */
 const ENOUGH_WITHOUT_MENUS = 50;
 const ENOUGH = 10;

@@ -16,10 +16,10 @@ MIN_NAVIGATION = 4
 MAX_NOTICE = 40
 """A segment of more tokens is not one sentence of a notice, but text without line feeds and full stops."""
 
-MAX_ITEM = 3
+MAX_ITEM = 4
 """A menu item has at most so many tokens and no full stop."""
 
-MIN_MENU = 8
+MIN_MENU = 5
 """So many menu items in a row are a menu, whatever they say."""
 
 ENOUGH_WITHOUT_MENUS = 50

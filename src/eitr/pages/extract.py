@@ -22,6 +22,7 @@ from eitr.errors import InputError
 from eitr.pages.encoding import decode
 from eitr.pages.inert import without_inert
 from eitr.pages.page import Page
+from eitr.pages.structure import CONTENT, is_menu, is_named_boilerplate, is_section
 from eitr.pages.visibility import declarations, is_block, is_displayed, is_visible
 
 MAX_BYTES = 8 * 2**20
@@ -29,6 +30,11 @@ MAX_BYTES = 8 * 2**20
 
 MAX_DEPTH = 512
 """Where elements nest deeper, reading stops and what was read is the result. Browsers too build no deeper."""
+
+MIN_WORDS = 20
+FEW_WORDS = 100
+MIN_SHARE = 0.1
+"""If only so few words stand outside menus, banners and footers, or few and so small a share of all, all are kept."""
 
 _CHUNK = 2**16
 """Characters fed at a time; between two chunks the depth is looked at."""
@@ -62,7 +68,7 @@ _MAX_CONTROL_SHARE = 0.05
 
 
 def extract(data: bytes | str, *, content_type: str | None = None) -> Page:
-    """Return the title, description, keywords and visible text of a document.
+    """Return the title, description, keywords and visible text of a document, without menus, banners and footers.
 
     `content_type` is the HTTP header of that name. Where `og:title` or `og:description` and the title or meta
     description hold one another, the longer stands; where they differ, both do, on two lines. Raises
@@ -123,6 +129,15 @@ class _Element:
     awaits_summary: bool = False
     shut: bool = False
     """A closed `<details>`: only its first `<summary>` shows."""
+    in_section: bool = False
+    in_link: bool = False
+    boilerplate: bool = False
+    """By its name: what it holds can still say otherwise."""
+    first_line: int = 0
+    holds_content: bool = False
+    letters: int = 0
+    link_letters: int = 0
+    links: int = 0
 
 
 class _Reader:
@@ -136,6 +151,8 @@ class _Reader:
         self._silent = 0
         """How many elements are open from the outermost one without a box on."""
         self._lines: list[str] = []
+        self._boilerplate: list[tuple[int, int]] = []
+        """Ranges of lines, ascending, none within another."""
         self._line: list[str] = []
         self._title: list[str] = []
         self._in_title = False
@@ -164,23 +181,44 @@ class _Reader:
             drawing=parent.drawing or tag == "svg",
             awaits_summary=shut,
             shut=shut,
+            in_section=parent.in_section or is_section(tag),
+            in_link=parent.in_link or tag == "a",
+            boilerplate=is_named_boilerplate(tag, attributes, in_section=parent.in_section),
+            holds_content=tag in CONTENT,
+            links=int(tag == "a"),
         )
         self._open.append(element)
-        if element.block:
+        if element.block or element.boilerplate:
             self._break_line()
+        element.first_line = len(self._lines)
 
-    def end(self, _tag: str) -> None:
+    def end(self, tag: str) -> None:
         if self._silent:
             self._silent -= 1
             self._in_title = self._in_title and self._silent > 0
-        elif self._open.pop().block:
+            return
+        element = self._open.pop()
+        if element.block or element.boilerplate:
             self._break_line()
+        parent = self._open[-1]
+        parent.letters += element.letters
+        parent.link_letters += element.link_letters
+        parent.links += element.links
+        parent.holds_content = parent.holds_content or element.holds_content
+        menu = is_menu(tag, links=element.links, link_letters=element.link_letters, letters=element.letters)
+        if (element.boilerplate or menu) and not element.holds_content:
+            while self._boilerplate and self._boilerplate[-1][0] >= element.first_line:
+                self._boilerplate.pop()
+            self._boilerplate.append((element.first_line, len(self._lines)))
 
     def data(self, text: str) -> None:
         if self._in_title:
             self._title.append(text)
         elif not self._silent and self._open[-1].visible and not self._open[-1].shut:
             self._line.append(text)
+            element, letters = self._open[-1], sum(map(len, text.split()))
+            element.letters += letters
+            element.link_letters += letters if element.in_link else 0
 
     def close(self) -> None:
         self._break_line()
@@ -190,8 +228,18 @@ class _Reader:
             title=_merge(_on_one_line("".join(self._title)), self._meta.get("og:title", "")),
             description=_merge(self._meta.get("description", ""), self._meta.get("og:description", "")),
             keywords=self._meta.get("keywords", ""),
-            text="\n".join(self._lines),
+            text=self._text(),
         )
+
+    def _text(self) -> str:
+        """Return the lines outside boilerplate; all of them, where these are too few to say what the page is about."""
+        starts, ends = [end for _, end in self._boilerplate], [start for start, _ in self._boilerplate]
+        outside = zip([0, *starts], [*ends, len(self._lines)], strict=True)
+        text = "\n".join(line for first, last in outside for line in self._lines[first:last])
+        everything = "\n".join(self._lines)
+        left = len(text.split())
+        enough = left >= MIN_WORDS and (left >= FEW_WORDS or left >= MIN_SHARE * len(everything.split()))
+        return text if enough else everything
 
     def _opens_summary(self, tag: str, parent: _Element) -> bool:
         first = tag == "summary" and parent.awaits_summary
