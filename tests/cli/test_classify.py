@@ -52,6 +52,57 @@ def test_a_page_without_a_known_word_is_said_to_have_none(tmp_path):
     assert "without a title" in result.output
 
 
+def test_no_words_are_claimed_to_be_missing_when_none_are_asked_for():
+    output = invoke("classify", SAMPLE, "--words", "0").output
+    assert "Health" in output
+    assert "words" not in output.lower()
+
+
+def test_at_most_eight_words_are_named_and_all_spoke_for_the_label():
+    found = json.loads(invoke("classify", SAMPLE, "--json", "--words", "50").output)["words"]
+    assert 1 <= len(found) <= 8
+    assert all(word["weight"] > 0 for word in found)
+
+
+def test_several_files_and_folders_get_a_line_each(tmp_path):
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    (folder / "a.html").write_text("<title>Vote</title><p>The senate and the president debate the election")
+    (folder / "b.txt.gz").write_bytes(gzip.compress(b"insulin and blood sugar"))
+    (folder / "notes.csv").write_text("not a page")
+    lines = invoke("classify", SAMPLE, str(folder)).output.splitlines()
+    assert [line.split()[0] for line in lines] == ["health", "politics", "health"]
+    assert f"{folder}/a.html" in lines[1]
+    assert "senate" in lines[1]
+    objects = [json.loads(line) for line in invoke("classify", SAMPLE, str(folder), "--json").output.splitlines()]
+    assert [(one["file"], one["label"]) for one in objects] == [
+        (SAMPLE, "health"),
+        (f"{folder}/a.html", "politics"),
+        (f"{folder}/b.txt.gz", "health"),
+    ]
+
+
+def test_bad_files_are_left_out_and_named_unless_the_job_is_strict(tmp_path):
+    bad = {
+        "a.html": (b"%PDF-1.7", "not a page: this is a PDF document"),
+        "b.html": (b"\x89PNG\r\n\x1a\n", "not a page: this is an image"),
+        "c.html.gz": (b"<p>insulin", "the name ends in .gz, but the file is not gzip: rename it"),
+        "d.html": (b"", "not a page: there is nothing in it"),
+    }
+    for name, (content, _) in bad.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "e.html").write_text("<p>insulin", "utf-16")
+    result = run("classify", str(tmp_path))
+    assert result.returncode == 2
+    assert result.stdout.decode().split()[0] == "health"
+    *left_out, total = result.stderr.decode().splitlines()
+    assert left_out == [f"left out: {tmp_path}/{name}: {message}" for name, (_, message) in bad.items()]
+    assert total == "error: 4 of 5 files were left out"
+    strict = run("classify", str(tmp_path), "--strict")
+    assert (strict.returncode, strict.stdout) == (2, b"")
+    assert strict.stderr.decode() == f"error: {tmp_path}/a.html: not a page: this is a PDF document\n"
+
+
 def test_a_page_comes_in_by_standard_input():
     result = run("classify", "-", "--json", given=Path(SAMPLE).read_bytes())
     assert (result.returncode, json.loads(result.stdout)["label"]) == (0, "health")
@@ -79,6 +130,15 @@ def test_bad_lines_are_left_out_reported_and_counted_in_the_exit_status(tmp_path
     assert len(reported) == 21
 
 
+def test_a_strict_job_ends_at_the_first_bad_line(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"text": "insulin"}\nnonsense\n{"text": "insulin"}\n')
+    result = run("classify", "--jsonl", str(rows), "--strict")
+    assert result.returncode == 2
+    assert [json.loads(line)["line"] for line in result.stdout.splitlines()] == [1]
+    assert result.stderr.decode() == f"error: {rows}: line 2 is not JSON\n"
+
+
 def test_a_reader_that_has_seen_enough_ends_it_quietly(tmp_path):
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"text": "insulin"}\n' * 20_000)
@@ -91,8 +151,8 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["classify"], "give one page"),
-        (["classify", "a.html", "--jsonl", "b.jsonl"], "give one page"),
+        (["classify"], "give pages"),
+        (["classify", "a.html", "--jsonl", "b.jsonl"], "give pages"),
         (["classify", "absent.html"], "absent.html: No such file"),
         (["classify", "--jsonl", "absent.jsonl"], "absent.jsonl: No such file"),
         (["vocabulary", "absent.jsonl", "--out", "v.json"], "absent.jsonl: No such file"),

@@ -1,3 +1,4 @@
+import gzip
 import http.server
 import io
 import sys
@@ -6,7 +7,7 @@ import threading
 import pytest
 
 from eitr.cli import fetch as module
-from eitr.cli.fetch import fetch
+from eitr.cli.fetch import fetch, named_pages
 from eitr.errors import InputError
 
 
@@ -43,7 +44,7 @@ def test_a_file_is_read(tmp_path):
 
 
 def test_standard_input_is_a_dash(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"<p>piped")))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"<p>piped"))))
     assert fetch("-").data == b"<p>piped"
 
 
@@ -69,3 +70,38 @@ def test_what_cannot_be_had_is_named(site, tmp_path):
         fetch("http://127.0.0.1:1/")
     with pytest.raises(InputError, match="cannot be fetched"):
         fetch("http://[broken/")
+
+
+def test_gzip_is_unpacked_whatever_its_name(tmp_path):
+    for name in ("page.html.gz", "page.html"):
+        (tmp_path / name).write_bytes(gzip.compress(b"<p>hello"))
+        assert fetch(str(tmp_path / name)) == (b"<p>hello", None)
+
+
+def test_a_text_file_is_not_read_as_markup(tmp_path):
+    for name, packed in (("a.txt", b"1 < 2"), ("b.txt.gz", gzip.compress(b"1 < 2"))):
+        (tmp_path / name).write_bytes(packed)
+        assert fetch(str(tmp_path / name)) == (b"1 < 2", "text/plain")
+
+
+def test_false_and_damaged_gzip_is_named(tmp_path):
+    path = tmp_path / "page.html.gz"
+    path.write_bytes(b"<p>hello")
+    with pytest.raises(InputError, match=r"page\.html\.gz: the name ends in \.gz, but the file is not gzip: rename it"):
+        fetch(str(path))
+    path.write_bytes(gzip.compress(b"<p>hello" * 1000)[:-20])
+    with pytest.raises(InputError, match="damaged or cut off"):
+        fetch(str(path))
+
+
+def test_a_folder_stands_for_the_pages_below_it(tmp_path):
+    for name in ("b.html", "a/c.htm.gz", "a/d.TXT", "a/e.jpg", "f.gz", "labels.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    found = [name.removeprefix(f"{tmp_path}/") for name in named_pages(["-", str(tmp_path), "https://example.org/a"])]
+    assert found == ["-", "a/c.htm.gz", "a/d.TXT", "b.html", "https://example.org/a"]
+
+
+def test_a_folder_without_pages_is_an_error(tmp_path):
+    with pytest.raises(InputError, match=r"the folder has no file that ends in \.html"):
+        list(named_pages([str(tmp_path)]))

@@ -31,7 +31,12 @@ def test_standard_input_is_a_dash(monkeypatch):
     ("content", "message"),
     [
         (b'{"title": "a"}\n{broken\n', "line 2 is not JSON"),
-        (b"\xff\xfe\n", "line 1 is not text in UTF-8: convert the file, .*iconv"),
+        (b'{"title": "caf\xe9"}\n', "line 1 is not text in UTF-8: convert the file, .*iconv -f latin1"),
+        ('{"title": "a"}\n'.encode("utf-16"), "rows.jsonl: is UTF-16: convert the file, .*iconv -f utf-16"),
+        ('{"title": "a"}\n'.encode("utf-16-le"), "is UTF-16"),
+        ('{"title": "a"}\n'.encode("utf-16-be"), "is UTF-16"),
+        (b"%PDF-1.7\n%\xe2\xe3", "this is a PDF document, not JSON lines"),
+        (b"\x89PNG\r\n\x1a\n", "this is an image, not JSON lines"),
         (b"[1]\n", "line 1 is not a JSON object"),
         (b'{"n": NaN}\n', "line 1 is not JSON"),
         (b"[" * 100_000, "line 1 is not JSON"),
@@ -48,7 +53,7 @@ def test_a_bad_file_is_refused_with_the_line(tmp_path, content, message):
 
 def test_a_file_that_is_called_gzip_but_is_not_is_told_apart_from_bad_lines(tmp_path):
     path = tmp_path / "rows.jsonl.gz"
-    path.write_bytes(b"PK\x03\x04 a zip archive\n")
+    path.write_bytes(b"neither gzip nor JSON\n")
     reported: list[InputError] = []
     with pytest.raises(InputError, match=r"ends in \.gz, but the file is not gzip"):
         list(read_rows(path, reported.append))

@@ -1,8 +1,9 @@
 """`eitr classify`: what a page is about, how sure the model is, and which words led to it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 from rich.console import Console
@@ -12,81 +13,156 @@ from eitr.cli.console import printable, tell
 from eitr.errors import InputError
 from eitr.taxonomy import TOPICS, index_of
 
+if TYPE_CHECKING:
+    from eitr.model import Classifier
+    from eitr.model.classifier import Prediction, Reason
+
 MOST_REPORTED = 20
-"""Bad lines that are reported one by one; of the others only the number is told."""
+"""Bad lines or files that are reported one by one; of the others only the number is told."""
 
 
 def classify(
-    source: Annotated[
-        str | None, typer.Argument(metavar="FILE|URL|-", help="A page: a file, an http(s) address, or - for stdin.")
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE|FOLDER|URL|-...",
+            help="Pages: HTML or text files, also gzip; folders of them; http(s) addresses; - for stdin.",
+            show_default=False,
+        ),
     ] = None,
     jsonl: Annotated[
         Path | None, typer.Option(metavar="ROWS.jsonl[.gz]", help="Many pages, one JSON object per line; - for stdin.")
     ] = None,
-    words: Annotated[int, typer.Option(help="How many of the words that led to it to print.", min=0)] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    words: Annotated[int, typer.Option(help="How many of the words that led to it to print, at most 8.", min=0)] = 8,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines, one object per page.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="End at the first bad line or file.")] = False,
 ) -> None:
-    """Say what a page is about, how sure the model is, and which words led to it.
+    """Say what pages are about, how sure the model is, and which words led to it.
 
-    The page stays on this machine: nothing is sent anywhere, except that a URL is fetched from its server.
+    Pages stay on this machine: nothing is sent anywhere, except that a URL is fetched from its server.
+
+    Of several pages, each gets a line. A folder stands for the files below it that end in .html, .htm, .xhtml or .txt,
+    also with .gz.
 
     Rows may have any of title, description, keywords and text; their other fields are passed through (a field `label`
-    as `given_label`) next to `line`, `label` and `probabilities`. Bad lines are reported and left out; the exit status
-    is then 2.
+    as `given_label`) next to `line`, `label` and `probabilities`.
 
-    Examples: `eitr classify page.html`, `curl -s https://example.org | eitr classify -`,
-    `eitr classify --jsonl rows.jsonl.gz > labels.jsonl`
+    Bad lines and files are reported on standard error and left out; the exit status is then 2. With --strict the first
+    one ends the job.
+
+    Examples: `eitr classify page.html`, `eitr classify saved/ other.txt.gz --json`,
+    `curl -s https://example.org | eitr classify -`, `eitr classify --jsonl rows.jsonl.gz > labels.jsonl`
     """
-    if (source is None) == (jsonl is None):
-        raise InputError("give one page (FILE, URL or -) or many (--jsonl ROWS.jsonl)")
-    if jsonl is not None:
-        _classify_rows(jsonl)
-        return
-    from eitr.cli.fetch import fetch
+    if bool(sources) == (jsonl is not None):
+        raise InputError("give pages (files, folders, URLs or -) or rows (--jsonl ROWS.jsonl)")
     from eitr.model import Classifier
-    from eitr.pages.extract import extract
 
-    document = fetch(source or "")
-    page = extract(document.data, content_type=document.content_type)
     classifier = Classifier.shipped()
-    prediction, reasons = classifier.classify([page])[0], classifier.reasons(page)[:words]
-    if as_json:
-        found = [{"word": reason.word, "weight": round(reason.weight, 4)} for reason in reasons]
-        print(
-            json.dumps(
-                {
-                    "label": prediction.label,
-                    "probabilities": prediction.probabilities,
-                    "words": found,
-                    "title": page.title,
-                }
-            )
-        )
-        return
-    _print_prediction(page.title, prediction.label, prediction.probabilities, [reason.word for reason in reasons])
+    problems = _Problems(strict)
+    if jsonl is not None:
+        _classify_rows(classifier, jsonl, problems)
+    elif sources is not None:
+        _classify_pages(classifier, sources, words, as_json, problems)
 
 
-def _classify_rows(path: Path) -> None:
-    """Print the rows of a file with their labels; report bad lines and go on."""
-    from eitr.cli.bulk import classified
-    from eitr.model import Classifier
+class _Problems:
+    """Reports what is left out and goes on; where it is strict, the first problem ends the job."""
 
-    bad = 0
+    def __init__(self, strict: bool) -> None:
+        self._strict = strict
+        self._count = 0
 
-    def report(error: InputError) -> None:
-        nonlocal bad
-        bad += 1
-        if bad <= MOST_REPORTED:
+    def report(self, error: InputError) -> None:
+        if self._strict:
+            raise error
+        self._count += 1
+        if self._count <= MOST_REPORTED:
             tell(f"left out: {printable(str(error))}")
 
-    for row in classified(Classifier.shipped(), path, report):
+    def fail_if_any(self, what: Callable[[int], str]) -> None:
+        if self._count:
+            raise InputError(f"{what(self._count)} left out")
+
+
+def _classify_rows(classifier: "Classifier", path: Path, problems: _Problems) -> None:
+    """Print the rows of a file with their labels."""
+    from eitr.cli.bulk import classified
+
+    for row in classified(classifier, path, problems.report):
         print(json.dumps(row))
-    if bad:
-        raise InputError(f"{path}: {bad} bad line{'s were' if bad > 1 else ' was'} left out")
+    problems.fail_if_any(lambda bad: f"{path}: {bad} bad line{'s were' if bad > 1 else ' was'}")
 
 
-def _print_prediction(title: str, label: str, probabilities: dict[str, float], words: list[str]) -> None:
+class _Classified(NamedTuple):
+    """A page's prediction and what is told about it."""
+
+    source: str
+    title: str
+    prediction: "Prediction"
+    reasons: "list[Reason]"
+    known_words: int
+
+
+def _classify_pages(
+    classifier: "Classifier", sources: list[str], words: int, as_json: bool, problems: _Problems
+) -> None:
+    """Print what each page is about: in full where there is one, else on a line each."""
+    from eitr.cli.fetch import named_pages
+
+    names = list(named_pages(sources))
+    alone = names == sources and len(names) == 1
+    for name in names:
+        try:
+            found = _classify_page(classifier, name)
+        except InputError as error:
+            if alone:
+                raise
+            problems.report(error)
+            continue
+        if as_json:
+            _print_json(found, words)
+        elif alone:
+            _print_prediction(found, words)
+        else:
+            _print_line(found, words)
+    problems.fail_if_any(lambda bad: f"{bad} of {len(names)} files {'were' if bad > 1 else 'was'}")
+
+
+def _classify_page(classifier: "Classifier", source: str) -> _Classified:
+    from eitr.cli.fetch import fetch
+    from eitr.pages.extract import extract
+
+    document = fetch(source)
+    try:
+        page = extract(document.data, content_type=document.content_type)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from error
+    known = classifier.vocabulary.known(classifier.vocabulary.tokens_of(page))
+    return _Classified(source, page.title, classifier.classify([page])[0], classifier.reasons(page), len(known))
+
+
+def _print_json(found: _Classified, words: int) -> None:
+    content = {
+        "file": found.source,
+        "label": found.prediction.label,
+        "probabilities": found.prediction.probabilities,
+        "words": [{"word": reason.word, "weight": round(reason.weight, 4)} for reason in found.reasons[:words]],
+        "title": found.title,
+    }
+    print(json.dumps(content))
+
+
+def _print_line(found: _Classified, words: int) -> None:
+    """Print a prediction on one line: the label, how sure the model is, the file and the words."""
+    label = found.prediction.label
+    sure = f"{100 * found.prediction.probabilities[label]:3.0f} %"
+    reasons = ", ".join(reason.word for reason in found.reasons[:words])
+    print(f"{label:<18}  {sure}  {printable(found.source)}{f'  ({reasons})' if reasons else ''}")
+
+
+def _print_prediction(found: _Classified, words: int) -> None:
     """Print a prediction for people: one bar per class, the reasons below."""
+    title, (label, probabilities) = found.title, (found.prediction.label, found.prediction.probabilities)
     console = Console()
     topic = TOPICS[index_of(label)]
     console.print(Text.assemble("\n", (printable((title.splitlines() or ["(a page without a title)"])[0]), "bold")))
@@ -104,7 +180,10 @@ def _print_prediction(title: str, label: str, probabilities: dict[str, float], w
         share = probabilities[other.name]
         bar = "█" * round(40 * share)
         console.print(Text.assemble(f"{other.title:<20}", f"{100 * share:5.1f} %  ", (bar, other.colour)))
-    if words:
-        console.print(Text.assemble("\nWords that led to it: ", (", ".join(words), "italic"), "\n"))
-    else:
+    reasons = [reason.word for reason in found.reasons[:words]]
+    if found.known_words == 0:
         console.print("\nThe page has none of the words the model knows.\n")
+    elif reasons:
+        console.print(Text.assemble("\nWords that led to it: ", (", ".join(reasons), "italic"), "\n"))
+    elif words:
+        console.print("\nNo single word led to it.\n")

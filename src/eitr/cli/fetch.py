@@ -1,37 +1,64 @@
-"""One page from a file, standard input or the web: its bytes and what is said of their type."""
+"""Pages from files, folders, standard input or the web: their bytes and what is said of their type."""
 
-import sys
 import urllib.request
+from collections.abc import Iterator, Sequence
 from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
 from urllib.error import URLError
 
 from eitr.errors import InputError
+from eitr.io.streams import opened
 from eitr.pages.extract import MAX_BYTES
 
 TIMEOUT = 20.0
 """Seconds without an answer after which a server is given up."""
 
+PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt")
+"""The files of a folder that are read, also with .gz at the end."""
+
 
 class Document(NamedTuple):
-    """Bytes as they came."""
+    """The bytes of a document, unpacked where a file is gzip, and the content type that is known of it."""
 
     data: bytes
     content_type: str | None = None
 
 
+def named_pages(sources: Sequence[str]) -> Iterator[str]:
+    """Yield the sources; instead of a folder the HTML and text files below it, in the order of their names."""
+    for source in sources:
+        if _is_address(source) or not Path(source).is_dir():
+            yield source
+            continue
+        files = [str(path) for path in sorted(Path(source).rglob("*")) if _is_page(path)]
+        if not files:
+            raise InputError(
+                f"{source}: the folder has no file that ends in {', '.join(PAGE_SUFFIXES)} or these and .gz"
+            )
+        yield from files
+
+
 def fetch(source: str) -> Document:
     """Read a document from `-` (standard input), an http(s) address, or a file. No more of it than is looked at."""
-    if source == "-":
-        return Document(sys.stdin.buffer.read(MAX_BYTES))
-    if source.lower().startswith(("http://", "https://")):
+    if _is_address(source):
         return _from_web(source)
-    try:
-        with Path(source).open("rb") as stream:
-            return Document(stream.read(MAX_BYTES))
-    except OSError as error:
-        raise InputError(f"{source}: {error.strerror or error}") from error
+    path = Path(source)
+    with opened(path) as stream:
+        stream.must_be_what_it_says()
+        return Document(stream.read(MAX_BYTES), "text/plain" if _without_gz(path).suffix.lower() == ".txt" else None)
+
+
+def _is_address(source: str) -> bool:
+    return source.lower().startswith(("http://", "https://"))
+
+
+def _is_page(path: Path) -> bool:
+    return _without_gz(path).suffix.lower() in PAGE_SUFFIXES and path.is_file()
+
+
+def _without_gz(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix == ".gz" else path
 
 
 def _from_web(address: str) -> Document:

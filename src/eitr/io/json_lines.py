@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from eitr.errors import InputError
+from eitr.io.file_kinds import is_utf16, kind_of
 from eitr.io.streams import opened
 
 LINE_LIMIT = 64 << 20
@@ -29,19 +30,28 @@ def read_rows(
     """
     with opened(path, most) as stream:
         for number, line in enumerate(stream.lines(LINE_LIMIT), start=1):
+            if number == 1:
+                _refuse_other_kinds(path, line)
             if line.isspace():
                 continue
             try:
                 row = json.loads(line, parse_constant=_refuse)
             except (ValueError, RecursionError):
-                if path.suffix == ".gz" and not stream.packed:
-                    raise InputError(f"{path}: the name ends in .gz, but the file is not gzip: rename it") from None
+                stream.must_be_what_it_says()
                 on_bad_line(InputError(f"{path}: line {number} {_why_not_json(line)}"))
                 continue
             if isinstance(row, dict):
                 yield number, row
             else:
                 on_bad_line(InputError(f"{path}: line {number} is not a JSON object"))
+
+
+def _refuse_other_kinds(path: Path, beginning: bytes) -> None:
+    """Raise an `InputError` if the file as a whole is something else: thousands of bad lines would not say so."""
+    if is_utf16(beginning):
+        raise InputError(f"{path}: is UTF-16: convert the file, for example with iconv -f utf-16 -t utf-8")
+    if kind := kind_of(beginning):
+        raise InputError(f"{path}: this is {kind}, not JSON lines")
 
 
 def _why_not_json(line: bytes) -> str:

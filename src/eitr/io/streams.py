@@ -28,6 +28,11 @@ class Stream:
             raise InputError(f"{path}: {error.strerror or error}") from error
         self._content: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if self.packed else file
 
+    def must_be_what_it_says(self) -> None:
+        """Raise an `InputError` if the name says gzip and the content is something else."""
+        if self._path.suffix == ".gz" and not self.packed:
+            raise InputError(f"{self._path}: the name ends in .gz, but the file is not gzip: rename it")
+
     def read(self, size: int) -> bytes:
         """Return at most so many further bytes; none at the end."""
         try:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from lxml import etree
 
 from eitr.errors import InputError
+from eitr.io.file_kinds import kind_of
 from eitr.pages.encoding import decode
 from eitr.pages.inert import without_inert
 from eitr.pages.page import Page
@@ -39,28 +40,6 @@ MIN_SHARE = 0.1
 _CHUNK = 2**16
 """Characters fed at a time; between two chunks the depth is looked at."""
 
-_SIGNATURES = (
-    (b"%PDF-", "a PDF document"),
-    (b"\x89PNG\r\n", "an image"),
-    (b"\xff\xd8\xff", "an image"),
-    (b"GIF8", "an image"),
-    (b"RIFF", "an image, sound or film"),
-    (b"\x00\x00\x01\x00", "an icon"),
-    (b"PK\x03\x04", "a ZIP archive or office document"),
-    (b"\x1f\x8b", "compressed data"),
-    (b"BZh", "compressed data"),
-    (b"\xfd7zXZ\x00", "compressed data"),
-    (b"\x28\xb5\x2f\xfd", "compressed data"),
-    (b"\xd0\xcf\x11\xe0", "an office document"),
-    (b"\x7fELF", "a program"),
-    (b"MZ\x90\x00", "a program"),
-    (b"\x00asm", "a program"),
-    (b"ID3", "sound"),
-    (b"OggS", "sound or film"),
-    (b"\x1aE\xdf\xa3", "a film"),
-    (b"wOF", "a font"),
-    (b"SQLite format 3\x00", "a database"),
-)
 _CONTROLS = re.compile(r"[\x01-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 _SAMPLE = 4096
 _MAX_CONTROL_SHARE = 0.05
@@ -98,9 +77,8 @@ def _text_of(data: bytes | str, content_type: str | None) -> str:
     if isinstance(data, str):
         # Half a surrogate pair cannot be encoded; what cannot be encoded is U+FFFD, as in bytes.
         return data[:MAX_BYTES].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    for signature, name in _SIGNATURES:
-        if data.startswith(signature):
-            raise InputError(f"not a page: this is {name}")
+    if kind := kind_of(data):
+        raise InputError(f"not a page: this is {kind}")
     return decode(data[:MAX_BYTES], content_type=content_type)
 
 
