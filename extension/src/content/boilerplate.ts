@@ -8,18 +8,26 @@ import { attribute, closest, contains, elements, linksIn, parentOf, textContent 
 /** An element that holds one of these is not boilerplate, whatever it is called. */
 const CONTENT = "h1, main, article";
 const MOST_CONTENT = 1000;
+const MOST_FOUND = 300;
 
 const ELEMENTS = new Set(["aside", "dialog", "nav"]);
 /** They belong to the whole page, unless they stand in a section of it. */
 const LANDMARKS = new Set(["footer", "header"]);
 const SECTIONS = "article, aside, main, nav, section";
-const ROLES = new Set("alertdialog banner complementary contentinfo dialog menu menubar navigation search".split(" "));
+const ROLES = "alertdialog banner complementary contentinfo dialog menu menubar navigation search".split(" ");
 const NAMED = new Set(["div", "footer", "form", "header", "ol", "section", "ul"]);
 const NAME =
   /(?:^|[^a-z])(?:banner|breadcrumbs?|consent|cookies?|footer|gdpr|menu|nav|navbar|navigation|newsletter|share|sharing|sidebar|social)(?:$|[^a-z])/i;
-/** All that these rules may apply to. */
-const CANDIDATES =
-  "aside,dialog,nav,footer,header,[role],ol,ul,div[id],div[class],form[id],form[class],section[id],section[class]";
+/**
+ * What these rules may apply to. The browser finds it much faster than scripts do, which run in a page for the first
+ * time: so it looks for parts of names, and only what it finds is looked at more closely.
+ */
+const PARTS = "banner breadcrumb consent cookie footer gdpr menu nav newsletter shar sidebar social".split(" ");
+const CANDIDATES = [
+  "aside,dialog,nav,footer,header,ol,ul",
+  ...ROLES.map((role) => `[role="${role}" i]`),
+  `:is(div,form,section):is(${PARTS.map((part) => `[class*=${part} i],[id*=${part} i]`).join()})`,
+].join();
 
 /** A list of at least so many links, so short on average, that have so much of its letters, is a menu. */
 const MIN_LINKS = 5;
@@ -28,10 +36,10 @@ const MIN_LINK_SHARE = 0.8;
 /** Lists of more characters than this, all together, are not looked at: a list within lists is read once for each. */
 const MOST_LIST_CHARACTERS = 200_000;
 
-/** All elements that are boilerplate, but for those within another. */
-export function boilerplateElements(): Set<Element> {
+/** The elements that are boilerplate, but for those within another, in document order; not more than some hundreds. */
+export function boilerplateElements(): Element[] {
   const isNamed = namedBoilerplate();
-  const found = new Set<Element>();
+  const found: Element[] = [];
   let left = MOST_LIST_CHARACTERS;
   let last: Element | null = null;
   for (const element of elements(CANDIDATES)) {
@@ -43,8 +51,9 @@ export function boilerplateElements(): Set<Element> {
       left -= text.length;
       if (!isMenu(element, lettersOf(text))) continue;
     }
-    found.add(element);
+    found.push(element);
     last = element;
+    if (found.length === MOST_FOUND) break;
   }
   return found;
 }
@@ -56,7 +65,7 @@ export function namedBoilerplate(): (element: Element) => boolean {
 }
 
 /** So many of the elements, and all that they stand in. */
-export function withAncestors(all: Iterable<Element>, most = Number.POSITIVE_INFINITY): Set<Element> {
+function withAncestors(all: Iterable<Element>, most: number): Set<Element> {
   const found = new Set<Element>();
   let count = 0;
   for (const one of all) {
@@ -71,7 +80,7 @@ function hasName(element: Element): boolean {
   const tag = element.localName;
   if (ELEMENTS.has(tag)) return true;
   if (LANDMARKS.has(tag) && isOfWholePage(element)) return true;
-  if (ROLES.has(attribute(element, "role").trim().toLowerCase())) return true;
+  if (ROLES.includes(attribute(element, "role").toLowerCase())) return true;
   return NAMED.has(tag) && NAME.test(`${attribute(element, "id")} ${attribute(element, "class")}`);
 }
 

@@ -61,11 +61,6 @@ export function closest(element: Element, selector: string): Element | null {
   return Element.prototype.closest.call(element, selector);
 }
 
-/** Whether an element is rendered, itself or by what it holds: `innerText` of another would give all that it holds. */
-export function isRendered(element: Element): boolean {
-  return Element.prototype.checkVisibility.call(element) || getComputedStyle(element).display === "contents";
-}
-
 export function newElement<K extends keyof HTMLElementTagNameMap>(tag: K): HTMLElementTagNameMap[K] {
   return Document.prototype.createElement.call(document, tag) as HTMLElementTagNameMap[K];
 }

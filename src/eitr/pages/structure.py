@@ -43,7 +43,7 @@ def is_named_boilerplate(tag: str, attributes: Mapping[str, str], *, in_section:
     """
     if tag in _ELEMENTS or (tag in _LANDMARKS and not in_section):
         return True
-    if attributes.get("role", "").strip().lower() in _ROLES:
+    if attributes.get("role", "").lower() in _ROLES:
         return True
     names = f"{attributes.get('id', '')} {attributes.get('class', '')}" if tag in _NAMED else ""
     return _NAME.search(names.lower()) is not None
