@@ -14,19 +14,18 @@ const ELEMENTS = new Set(["aside", "dialog", "nav"]);
 /** They belong to the whole page, unless they stand in a section of it. */
 const LANDMARKS = new Set(["footer", "header"]);
 const SECTIONS = "article, aside, main, nav, section";
-const ROLES = "alertdialog banner complementary contentinfo dialog menu menubar navigation search".split(" ");
+const ROLES = new Set("alertdialog banner complementary contentinfo dialog menu menubar navigation search".split(" "));
 const NAMED = new Set(["div", "footer", "form", "header", "ol", "section", "ul"]);
 const NAME =
-  /(?:^|[^a-z])(?:banner|breadcrumbs?|consent|cookies?|footer|gdpr|menu|nav|navbar|navigation|newsletter|share|sharing|sidebar|social)(?:$|[^a-z])/i;
+  /(?:^|[^a-z])(?:banner|breadcrumbs?|consent|cookies?|footer|gdpr|menu|nav|navbar|navigation|newsletter|share|sharing|sidebar|social)(?:$|[^a-z])/;
 /**
  * What these rules may apply to. The browser finds it much faster than scripts do, which run in a page for the first
  * time: so it looks for parts of names, and only what it finds is looked at more closely.
  */
 const PARTS = "banner breadcrumb consent cookie footer gdpr menu nav newsletter shar sidebar social".split(" ");
 const CANDIDATES = [
-  "aside,dialog,nav,footer,header,ol,ul",
-  ...ROLES.map((role) => `[role="${role}" i]`),
-  `:is(div,form,section):is(${PARTS.map((part) => `[class*=${part} i],[id*=${part} i]`).join()})`,
+  "aside,dialog,nav,footer,header,ol,ul,[role]",
+  `:is(div,form,section):is(${PARTS.map((part) => `[class*=${part}],[id*=${part}]`).join()})`,
 ].join();
 
 /** A list of at least so many links, so short on average, that have so much of its letters, is a menu. */
@@ -47,9 +46,11 @@ export function boilerplateElements(): Element[] {
     if (last !== null && contains(last, element)) continue;
     if (!isNamed(element)) {
       if (left <= 0 || (element.localName !== "ul" && element.localName !== "ol")) continue;
+      const links = linksIn(element);
+      if (links.length < MIN_LINKS) continue;
       const text = textContent(element);
       left -= text.length;
-      if (!isMenu(element, lettersOf(text))) continue;
+      if (!isMenu(links, text)) continue;
     }
     found.push(element);
     last = element;
@@ -80,7 +81,7 @@ function hasName(element: Element): boolean {
   const tag = element.localName;
   if (ELEMENTS.has(tag)) return true;
   if (LANDMARKS.has(tag) && isOfWholePage(element)) return true;
-  if (ROLES.includes(attribute(element, "role").toLowerCase())) return true;
+  if (ROLES.has(attribute(element, "role").toLowerCase())) return true;
   return NAMED.has(tag) && NAME.test(`${attribute(element, "id")} ${attribute(element, "class")}`);
 }
 
@@ -89,11 +90,10 @@ function isOfWholePage(element: Element): boolean {
   return parent === null || closest(parent, SECTIONS) === null;
 }
 
-function isMenu(list: Element, letters: number): boolean {
-  const links = [...linksIn(list)];
-  if (links.length < MIN_LINKS) return false;
-  const linkLetters = links.reduce((sum, link) => sum + lettersOf(textContent(link)), 0);
-  return linkLetters <= MAX_LINK_LETTERS * links.length && linkLetters >= MIN_LINK_SHARE * letters;
+function isMenu(links: HTMLCollectionOf<Element>, text: string): boolean {
+  let letters = 0;
+  for (const link of links) letters += lettersOf(textContent(link));
+  return letters <= MAX_LINK_LETTERS * links.length && letters >= MIN_LINK_SHARE * lettersOf(text);
 }
 
 const lettersOf = (text: string): number => text.replace(/\s+/g, "").length;

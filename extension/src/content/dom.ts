@@ -24,7 +24,7 @@ export const innerText = (element: HTMLElement): string => innerTextOf(element);
 export const textContent = (element: Element): string => textContentOf(element) ?? "";
 export const parentOf = (node: Node): Element | null => parentElementOf(node);
 export const contains = (element: Element, other: Element): boolean => Node.prototype.contains.call(element, other);
-export const linksIn = (element: Element): Iterable<Element> =>
+export const linksIn = (element: Element): HTMLCollectionOf<Element> =>
   Element.prototype.getElementsByTagName.call(element, "a");
 
 /** Whether the page has more elements than so many; no more than these are counted. */

@@ -46,7 +46,7 @@ def is_named_boilerplate(tag: str, attributes: Mapping[str, str], *, in_section:
     if attributes.get("role", "").lower() in _ROLES:
         return True
     names = f"{attributes.get('id', '')} {attributes.get('class', '')}" if tag in _NAMED else ""
-    return _NAME.search(names.lower()) is not None
+    return _NAME.search(names) is not None
 
 
 def is_menu(tag: str, *, links: int, link_letters: int, letters: int) -> bool:
