@@ -1,5 +1,6 @@
 """The development data as lists of words with a label."""
 
+import sys
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -8,7 +9,7 @@ from eitr.errors import InputError
 from eitr.io import json_lines as rows
 from eitr.pages.page import Page
 from eitr.pages.tokens import tokens
-from eitr.taxonomy import NAMES, index_of
+from eitr.taxonomy import NAMES, NON_SENSITIVE, index_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,10 @@ class Labelled:
     label: int
     section: str
     split: str
+    source: str = ""
+    """The file of the data folder that it comes from, without its ending."""
+    language: str = "en"
+    identifier: str = ""
 
 
 def read_rows(data_dir: Path, name: str) -> list[Labelled]:
@@ -28,7 +33,7 @@ def read_rows(data_dir: Path, name: str) -> list[Labelled]:
         raise InputError(
             f"{path} is missing: the initial model is trained on news_rows.jsonl.gz and news_sections.jsonl.gz"
         )
-    return _read(path)
+    return read_file(path)
 
 
 def has_rows(data_dir: Path, name: str) -> bool:
@@ -39,21 +44,35 @@ def has_rows(data_dir: Path, name: str) -> bool:
 def validation_pages() -> list[Labelled]:
     """Return the pages written for validation, which ship with the package; none of them is trained on."""
     with as_file(files("eitr").joinpath("assets", "validation.jsonl")) as path:
-        return _read(path)
+        return read_file(path)
 
 
-def _read(path: Path) -> list[Labelled]:
+def read_unlabelled(path: Path) -> list[Labelled]:
+    """Read pages without labels; they get the class "not sensitive", which nobody has checked."""
+    return [_labelled(row | {"label": NAMES[NON_SENSITIVE]}, path) for _, row in rows.read_rows(path)]
+
+
+def read_file(path: Path) -> list[Labelled]:
+    """Read a file of labelled pages; InputError says what is wrong with it."""
     pages = []
     for number, row in rows.read_rows(path):
         if row.get("label") not in NAMES:
             raise InputError(f"{path}: line {number}: a row needs a label, one of {', '.join(NAMES)}")
-        pages.append(_labelled(row))
+        pages.append(_labelled(row, path))
     return pages
 
 
-def _labelled(row: dict[str, object]) -> Labelled:
-    words = tuple(tokens(_content(row)))
-    return Labelled(words, index_of(str(row["label"])), str(row.get("section", "")), str(row.get("split", "")))
+def _labelled(row: dict[str, object], path: Path) -> Labelled:
+    return Labelled(
+        # One string for each word, not one for each place where it stands: the pages would fill the memory.
+        words=tuple(map(sys.intern, tokens(_content(row)))),
+        label=index_of(str(row["label"])),
+        section=str(row.get("section", "")),
+        split=str(row.get("split", "")),
+        source=path.name.split(".")[0],
+        language=str(row.get("lang") or "en"),
+        identifier=str(row.get("id", "")),
+    )
 
 
 def _content(row: dict[str, object]) -> str:
