@@ -1,40 +1,114 @@
-"""The command that rebuilds the initial model: `python -m eitr.initial --data-dir DIR`."""
+"""The command that makes and judges the initial model: `python -m eitr.initial --data-dir DIR [--evaluate]`."""
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from eitr.errors import InputError
 from eitr.initial.build import SEED, build
+from eitr.initial.fit import Recipe
+from eitr.initial.leaving_out import SHIPPED, judge_model, judge_recipe, read_model
+from eitr.initial.sources import read_sources
+from eitr.initial.yardstick import THRESHOLD, measure
+from eitr.initial.yardstick_report import markdown, svg
+from eitr.io.atomic import write_together
 
 ASSETS = Path(__file__).parents[1] / "assets"
+EVALUATION = Path("bench-out", "initial")
+RECIPE = "this recipe"
+NOTES = (
+    "`this recipe`: each source is judged by a model that was trained without it and without the sources that share an",
+    "origin with it. `shipped`, like any model given by `--model`, is judged as it is: version 0.1 was trained on the",
+    "training split of news_rows and on none of the other sources.",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Parse the arguments, build, and return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m eitr.initial", description="Rebuild the initial model.")
-    parser.add_argument("--data-dir", type=Path, required=True, help="folder with news_rows.jsonl.gz and the others")
-    parser.add_argument("--out", type=Path, default=ASSETS, help="where to write (default: the package's assets)")
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--date", default="not given", help="the date to write on the model card")
-    parser.add_argument("--compare", action="store_true", help="train with other vocabularies too, for the card")
-    options = parser.parse_args(arguments)
+    """Parse the arguments, build or evaluate, and return the exit status."""
+    options = _parser().parse_args(arguments)
     try:
-        report = build(
-            options.data_dir,
-            options.out,
-            options.seed,
-            lambda line: print(line, file=sys.stderr),
-            date=options.date,
-            compare=options.compare,
-        )
+        return _evaluate(options) if options.evaluate else _build(options)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m eitr.initial", description="Rebuild the initial model, or judge how it is made."
+    )
+    parser.add_argument("--data-dir", type=Path, required=True, help="folder with news_rows.jsonl.gz and the others")
+    parser.add_argument(
+        "--out", type=Path, help=f"where to write (default: the package's assets; to judge: {EVALUATION})"
+    )
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--date", default="not given", help="the date to write on the model card")
+    parser.add_argument("--compare", action="store_true", help="train with other vocabularies too, for the card")
+    judging = parser.add_argument_group("to judge")
+    judging.add_argument(
+        "--evaluate", action="store_true", help="train without each group of sources and measure there"
+    )
+    judging.add_argument("--model", help="judge this model instead of training: 'shipped', or a folder with its files")
+    judging.add_argument("--name", help="what the tables call what is judged")
+    judging.add_argument("--threshold", type=float, default=THRESHOLD, help="how sure a shown topic must be")
+    judging.add_argument(
+        "--beside", type=Path, action="append", default=[], help="an evaluation.json whose models join the tables"
+    )
+    judging.add_argument(
+        "--final", action="store_true", help="measure also on COVID-19 and the validation pages: when all is decided"
+    )
+    return parser
+
+
+def _build(options: argparse.Namespace) -> int:
+    out = options.out or ASSETS
+    report = build(options.data_dir, out, options.seed, _say, date=options.date, compare=options.compare)
     for name, evaluation in report.evaluations.items():
         print(f"{name:24} accuracy {evaluation.accuracy:.3f}  macro recall {evaluation.macro_recall:.3f}")
     return 0
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    measured: dict[str, Any] = {}
+    for path in options.beside:
+        measured |= _read_measured(path)
+    model = read_model(options.model) if options.model else None
+    _say("reading the data")
+    pages = read_sources(options.data_dir, last=options.final)
+    if model is None:
+        verdicts = judge_recipe(pages, Recipe(), options.seed, _say)
+        if SHIPPED not in measured:
+            measured[SHIPPED] = measure(judge_model(pages, read_model(SHIPPED)), options.threshold)
+    else:
+        verdicts = judge_model(pages, model)
+    measured[options.name or options.model or RECIPE] = measure(verdicts, options.threshold)
+    out: Path = options.out or EVALUATION
+    text = markdown(measured, NOTES)
+    out.mkdir(parents=True, exist_ok=True)
+    files = {
+        "evaluation.json": (json.dumps(measured, indent=1) + "\n").encode(),
+        "evaluation.md": text.encode(),
+        "evaluation.svg": svg(measured).encode(),
+    }
+    write_together({out / name: data for name, data in files.items()})
+    print(text.split("## By length")[0].rstrip())
+    _say(f"written: {', '.join(files)} in {out}")
+    return 0
+
+
+def _read_measured(path: Path) -> dict[str, Any]:
+    try:
+        measured: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not an evaluation.json of this command: {error}") from None
+    return measured
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 if __name__ == "__main__":

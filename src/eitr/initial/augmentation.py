@@ -1,11 +1,12 @@
-"""Training pages of every length and mixture, made of the news rows and of our own material.
+"""Training pages of every length and mixture, made of real pages, of the news rows and of our own material.
 
 The news rows are a newspaper's headlines of a few years; pages elsewhere are longer, noisier, and use other words.
 So rows are joined, words we know are strewn in, sketches are turned into pages, and chatter, common words and
-gaps are added, as on a real page with its menus, asides and unknown words.
+gaps are added, as on a real page with its menus, asides and unknown words. Real pages are cut, so that short ones
+occur as often as long ones.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,12 +19,21 @@ from eitr.taxonomy import NAMES, NON_SENSITIVE
 
 Words = list[str]
 
+SHORTEST = 6
+"""No part of a real page has fewer words."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixture:
     """How often what happens to a page; each number is a probability."""
 
     classes: tuple[float, ...] = (0.145, 0.14, 0.14, 0.13, 0.145, 0.3)
+    real: float = 0.5
+    """A page is cut out of a real one, if there are real pages of its class."""
+    whole: float = 0.3
+    """A real page is taken as it is; otherwise a part of it."""
+    opening: float = 0.5
+    """A part is the page's beginning; otherwise it begins anywhere."""
     written: float = 0.4
     """A page is made of our material alone; otherwise of rows."""
     sketched: float = 0.6
@@ -48,6 +58,16 @@ class Mixture:
     """A word drawn from a sensitive class's lexicon is one of its most common."""
 
 
+@dataclass(frozen=True, slots=True)
+class _RealPages:
+    """The real pages of one class, and how often each source is drawn."""
+
+    pages: list[list[tuple[str, ...]]]
+    """One list for each source."""
+    up_to: NDArray[np.float64]
+    """The cumulative probabilities of the sources."""
+
+
 class PageMaker:
     """Draws pages; the same seed gives the same pages."""
 
@@ -57,15 +77,20 @@ class PageMaker:
         material: Material,
         known: Collection[str],
         *,
+        sources: Mapping[str, Sequence[Labelled]] | None = None,
         mixture: Mixture,
         seed: int,
     ) -> None:
-        """Prepare to draw; of the lexicon, only words the vocabulary knows are used."""
+        """Prepare to draw; of the lexicon, only words the vocabulary knows are used.
+
+        `rows` are headlines, of which pages are composed; `sources` are real pages by where they come from.
+        """
         self._mixture = mixture
         self._random = np.random.Generator(np.random.PCG64(seed))
         labels = range(len(NAMES))
         self._rows = [[row.words for row in rows if row.label == label] for label in labels]
         self._sections = _sections(rows)
+        self._real = [_by_source(sources or {}, label) for label in labels]
         self._sketches = material.sketches
         self._subtopics = [
             [known_words for words in material.lexicon[label].values() if (known_words := _known(words, known))]
@@ -84,7 +109,12 @@ class PageMaker:
 
     def _page(self, label: int) -> Words:
         mixture = self._mixture
-        page = self._written(label) if self._happens(mixture.written) else self._of_rows(label)
+        if self._real[label].pages and self._happens(mixture.real):
+            page = self._cut(self._real[label])
+        elif self._happens(mixture.written):
+            page = self._written(label)
+        else:
+            page = self._of_rows(label)
         if label != NON_SENSITIVE and self._happens(mixture.chatter):
             page += self._chatter(len(page) * self._random.uniform(0, 0.5))
         if self._happens(mixture.stray):
@@ -93,6 +123,16 @@ class PageMaker:
             kept = self._random.random(len(page)) >= self._random.uniform(0.1, 0.5)
             page = [word for word, keep in zip(page, kept, strict=True) if keep]
         return page
+
+    def _cut(self, real: "_RealPages") -> Words:
+        """Return a real page or a part of it; the logarithm of a part's length is uniform."""
+        source = int(np.searchsorted(real.up_to, self._random.random(), side="right"))
+        words = real.pages[source][int(self._random.integers(len(real.pages[source])))]
+        if len(words) <= SHORTEST or self._happens(self._mixture.whole):
+            return list(words)
+        length = int(np.exp(self._random.uniform(np.log(SHORTEST), np.log(len(words)))))
+        start = 0 if self._happens(self._mixture.opening) else int(self._random.integers(len(words) - length + 1))
+        return list(words[start : start + length])
 
     def _written(self, label: int) -> Words:
         """Return a page of our own words, with common words around them."""
@@ -193,6 +233,14 @@ class PageMaker:
 
 def _known(words: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     return tuple(word for word in words if word in known)
+
+
+def _by_source(sources: Mapping[str, Sequence[Labelled]], label: int) -> _RealPages:
+    """Return the pages of a class; a source is drawn as often as the square root of its size says: none dominates."""
+    found = [[page.words for page in pages if page.label == label and page.words] for pages in sources.values()]
+    found = [pages for pages in found if pages]
+    cumulative = np.cumsum([len(pages) ** 0.5 for pages in found])
+    return _RealPages(found, cumulative / cumulative[-1] * (1 + 1e-12) if found else cumulative)
 
 
 def _sections(rows: Sequence[Labelled]) -> list[list[tuple[str, ...]]]:

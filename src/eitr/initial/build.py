@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from eitr.initial.card import Comparison, card
+from eitr.initial.classifier import TEMPERATURE, calibrated_fit, headlines_and_pages, make_classifier, network_for
 from eitr.initial.corpus import Labelled, has_rows, read_rows, validation_pages
 from eitr.initial.evaluation import Evaluation, evaluate
-from eitr.initial.fit import Progress, Recipe, fit
+from eitr.initial.fit import Progress, Recipe
 from eitr.initial.material import Material, material
-from eitr.initial.vocabulary_choice import balanced, informed, plain, weighted, with_forms
+from eitr.initial.sources import Pages, for_training, read_sources
+from eitr.initial.vocabulary_choice import balanced, informed, plain, weighted
 from eitr.io.atomic import write_together
 from eitr.model import Network, Vector
 from eitr.model.files import to_safetensors
@@ -22,8 +22,6 @@ SEED = 1
 SHIPPED = "with forms"
 """What the comparison calls the way that was taken."""
 COMPARISON_FILE = "vocabulary_comparison.json"
-TEMPERATURE = 1.45
-"""Divides the logits: without it, the model is too sure on the pages by which the recipe was chosen."""
 
 Sets = dict[str, list[Labelled]]
 
@@ -58,12 +56,11 @@ def build(
     ours = material()
     progress("reading the data")
     news, sections = read_rows(data_dir, "news_rows"), read_rows(data_dir, "news_sections")
-    rows = [row for row in news if row.split == "train"]
+    training = for_training(read_sources(data_dir))
+    rows, sources = headlines_and_pages(training)
     sets = _evaluation_sets(data_dir, news, sections)
-    words, forms = with_forms(rows, ours)
-    vocabulary = weighted(words, rows, forms)
-    vector = _calibrated(vocabulary, rows, ours, recipe, seed, progress)
-    network = Network((len(vocabulary), *Network().layers[1:]))
+    classifier = make_classifier(training, recipe, seed, progress)
+    vocabulary, (network, vector) = classifier.vocabulary, classifier.model
     progress("evaluating the model")
     evaluations = {name: evaluate(network, vector, vocabulary, pages) for name, pages in sets.items()}
     if compare:
@@ -76,7 +73,7 @@ def build(
             SHIPPED: (vocabulary, recipe),
             "the same, no pages of ours": (vocabulary, bare),
         }
-        comparison = _compare(ways, {SHIPPED: evaluations}, rows, sets, ours, seed, progress)
+        comparison = _compare(ways, {SHIPPED: evaluations}, rows, sources, sets, ours, seed, progress)
     else:
         comparison = _read_comparison(out_dir / COMPARISON_FILE)
     text = card(
@@ -85,7 +82,7 @@ def build(
         recipe=recipe,
         material=ours,
         rows=len(rows),
-        forms=len(forms),
+        forms=len(vocabulary.forms),
         evaluations=evaluations,
         comparison=comparison,
         temperature=TEMPERATURE,
@@ -99,22 +96,6 @@ def build(
     }
     write_together({out_dir / name: data for name, data in files.items()})
     return Report(vocabulary, network, vector, evaluations, comparison)
-
-
-def _calibrated(
-    vocabulary: Vocabulary,
-    rows: Sequence[Labelled],
-    ours: Material,
-    recipe: Recipe,
-    seed: int,
-    progress: Progress,
-) -> Vector:
-    """Train, and divide the last layer by the temperature: the same classes, less sure."""
-    vector = fit(vocabulary, rows, ours, recipe=recipe, seed=seed, progress=progress)
-    last = Network((len(vocabulary), *Network().layers[1:])).split(vector)[-1]
-    last.kernel[:] /= np.float32(TEMPERATURE)
-    last.bias[:] /= np.float32(TEMPERATURE)
-    return vector
 
 
 def _evaluation_sets(data_dir: Path, news: Sequence[Labelled], sections: Sequence[Labelled]) -> Sets:
@@ -137,6 +118,7 @@ def _compare(
     ways: Mapping[str, tuple[Vocabulary, Recipe]],
     measured: Mapping[str, dict[str, Evaluation]],
     rows: Sequence[Labelled],
+    sources: Pages,
     sets: Sets,
     ours: Material,
     seed: int,
@@ -149,8 +131,8 @@ def _compare(
             comparison[name] = measured[name]
             continue
         progress(f"comparing: {name}")
-        vector = _calibrated(vocabulary, rows, ours, recipe, seed, progress)
-        network = Network((len(vocabulary), *Network().layers[1:]))
+        vector = calibrated_fit(vocabulary, rows, sources, ours, recipe, seed, progress)
+        network = network_for(vocabulary)
         comparison[name] = {key: evaluate(network, vector, vocabulary, pages) for key, pages in sets.items()}
     return comparison
 

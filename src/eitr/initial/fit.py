@@ -1,6 +1,6 @@
 """Training the initial model with the package's own trainer, in stages of falling learning rate."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,13 +48,15 @@ def fit(
     rows: Sequence[Labelled],
     material: Material,
     *,
+    sources: Mapping[str, Sequence[Labelled]] | None = None,
     recipe: Recipe,
     seed: int,
     progress: Progress,
 ) -> Vector:
-    """Return the parameters of a network that was trained on pages made of the rows and of our material."""
+    """Return the parameters of a network that was trained on pages made of the rows, real pages and our material."""
     progress(f"making {recipe.pages} training pages")
-    maker = PageMaker(rows, material, {*vocabulary.words, *vocabulary.forms}, mixture=recipe.mixture, seed=seed)
+    known = {*vocabulary.words, *vocabulary.forms}
+    maker = PageMaker(rows, material, known, sources=sources, mixture=recipe.mixture, seed=seed)
     pages, labels = maker.pages(recipe.pages)
     return fit_pages(vectors(vocabulary, pages), labels, recipe=recipe, seed=seed, progress=progress)
 

@@ -23,9 +23,9 @@ class Kind(StrEnum):
     """What pages of a source that are not sensitive are like."""
 
     ORDINARY = "ordinary web pages"
-    """Home pages, shops, forums, public offices, articles, documentation."""
+    """Home pages, shops, forums, articles, documentation, recipes, terms of use."""
     DIFFICULT = "difficult text"
-    """News of other years, posts next to a topic, pages that only mention the pandemic, essays and reviews."""
+    """News of other years, posts and offices next to a topic, pages that only mention the pandemic, essays, reviews."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ SOURCES: dict[str, Source] = {
     "wahlprogramme_2013_de": Source(Kind.DIFFICULT, "articles"),
     "lgbt_center_reading_html": Source(Kind.ORDINARY, "articles"),
     # Public offices, reference works, research corpora.
-    "usagov_html": Source(Kind.ORDINARY, "reference"),
+    "usagov_html": Source(Kind.DIFFICULT, "reference"),
     "medquad": Source(Kind.ORDINARY, "reference"),
     "bible_6lang": Source(Kind.DIFFICULT, "reference"),
     "bbc_2005": Source(Kind.DIFFICULT, "reference"),

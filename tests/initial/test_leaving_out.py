@@ -1,0 +1,73 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from eitr.errors import InputError
+from eitr.initial import leaving_out
+from eitr.initial.__main__ import main
+from eitr.initial.classifier import headlines_and_pages, make_classifier
+from eitr.initial.fit import Progress, Recipe
+from eitr.initial.leaving_out import judge_recipe, read_model
+from eitr.initial.sources import Pages, for_training, read_sources
+from eitr.initial.yardstick import measure
+from eitr.model import Classifier
+
+QUICK = Recipe(pages=1500, rates=(0.3,) * 8, averaged=1)
+
+
+def test_a_recipe_is_judged_on_every_source_by_models_that_did_not_see_it(
+    toy_sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained_on: list[set[str]] = []
+
+    def spying(training: Pages, recipe: Recipe, seed: int, progress: Progress) -> Classifier:
+        trained_on.append(set(training))
+        return make_classifier(training, recipe, seed, progress)
+
+    monkeypatch.setattr(leaving_out, "make_classifier", spying)
+    pages = read_sources(toy_sources)
+    verdicts = judge_recipe(pages, QUICK, 1, lambda _: None)
+    news, home, reference = {"news_rows", "agnews_test"}, {"alexa_homepages_a", "web_unlabelled"}, {"medquad"}
+    assert trained_on == [home | reference, news | reference, news | home, news | home | reference]
+    assert set(verdicts.sources) == set(pages)
+    assert measure(verdicts)["english"]["mean_recall"] > 0.5
+
+
+def test_without_headlines_the_beginnings_of_pages_stand_for_them(toy_sources: Path) -> None:
+    training = for_training(read_sources(toy_sources), without="news")
+    rows, sources = headlines_and_pages(training)
+    assert max(len(row.words) for row in rows) == 15
+    assert {row.section for row in rows} == {"alexa_homepages_a", "medquad"}
+    assert {page.language for pages in sources.values() for page in pages} == {"en"}
+
+
+def test_the_command_judges_a_finished_model_and_writes_all_files(
+    toy_sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--data-dir", str(toy_sources), "--evaluate", "--model", "shipped"]
+    assert main([*arguments, "--out", str(tmp_path / "one")]) == 0
+    assert "false alarms, ordinary web pages" in capsys.readouterr().out
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == [
+        "evaluation.json",
+        "evaluation.md",
+        "evaluation.svg",
+    ]
+    beside = ["--beside", str(tmp_path / "one" / "evaluation.json"), "--name", "again", "--final"]
+    assert main([*arguments, *beside, "--out", str(tmp_path / "two")]) == 0
+    both = json.loads((tmp_path / "two" / "evaluation.json").read_text("utf-8"))
+    assert list(both) == ["shipped", "again"]
+    assert both["shipped"]["english"]["mean_recall"] > 0.5
+    assert "validation" in both["again"]["by_source"]
+    assert "validation" not in both["shipped"]["by_source"]
+
+
+def test_what_is_no_evaluation_or_no_model_is_named(
+    toy_sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.json").write_text("{")
+    arguments = ["--data-dir", str(toy_sources), "--evaluate", "--model", "shipped"]
+    assert main([*arguments, "--beside", str(tmp_path / "bad.json")]) == 2
+    assert "not an evaluation.json" in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"no model\.safetensors"):
+        read_model(str(tmp_path))

@@ -1,0 +1,121 @@
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eitr.initial.corpus import Labelled
+from eitr.initial.sources import Kind
+from eitr.initial.yardstick import THRESHOLD, Verdicts, calibration, headline_numbers, measure
+from eitr.initial.yardstick_report import markdown, svg
+from eitr.taxonomy import NAMES, NON_SENSITIVE
+
+HEALTH, POLITICS = 0, 1
+
+
+def page(source: str, label: int, language: str = "en", words: int = 20) -> Labelled:
+    return Labelled(("word",) * words, label, "", "", source=source, language=language)
+
+
+def verdicts(answers: list[tuple[Labelled, int, float]]) -> Verdicts:
+    """Each page with the class that the model gives it and how sure it is; the rest is spread evenly."""
+    probabilities = np.zeros((len(answers), len(NAMES)), np.float32)
+    for row, (_, answer, confidence) in enumerate(answers):
+        probabilities[row] = (1 - confidence) / (len(NAMES) - 1)
+        probabilities[row, answer] = confidence
+    return Verdicts.of(probabilities, [answer[0] for answer in answers])
+
+
+def test_the_threshold_is_that_of_the_extension() -> None:
+    settings = Path(__file__).parents[2] / "extension" / "src" / "settings.ts"
+    found = re.search(r"threshold: ([\d.]+),", settings.read_text("utf-8"))
+    assert found is not None
+    assert float(found[1]) == THRESHOLD
+
+
+def test_a_topic_below_the_threshold_is_neither_a_false_alarm_nor_a_hit() -> None:
+    found = headline_numbers(
+        verdicts(
+            [(page("wcxb", NON_SENSITIVE), HEALTH, 0.59)] * 10
+            + [(page("wcxb", HEALTH), HEALTH, 0.59)] * 5
+            + [(page("wcxb", HEALTH), HEALTH, 0.61)] * 5
+        ),
+        0.6,
+    )
+    assert found["false_alarms"][Kind.ORDINARY] == 0
+    assert found["recall"]["health"] == 0.5
+
+
+def test_a_page_with_the_wrong_topic_is_missed() -> None:
+    found = headline_numbers(verdicts([(page("medquad", HEALTH), POLITICS, 0.9)] * 10), 0.6)
+    assert found["recall"]["health"] == 0
+    assert found["recall"]["politics"] is None
+    assert found["mean_recall"] == 0
+
+
+def test_a_large_source_counts_as_much_as_a_small_one() -> None:
+    answers = [(page("wcxb", NON_SENSITIVE), NON_SENSITIVE, 0.9)] * 90
+    answers += [(page("recipe_sites_html", NON_SENSITIVE), HEALTH, 0.9)] * 10
+    found = headline_numbers(verdicts(answers), 0.6)["false_alarms"]
+    assert found[Kind.ORDINARY] == 0.5
+    assert found[Kind.DIFFICULT] is None
+    assert found["all"] == 0.5
+
+
+def test_a_source_with_few_pages_does_not_count() -> None:
+    answers = [(page("wcxb", NON_SENSITIVE), NON_SENSITIVE, 0.9)] * 10
+    answers += [(page("recipe_sites_html", NON_SENSITIVE), HEALTH, 0.9)] * 9
+    assert headline_numbers(verdicts(answers), 0.6)["false_alarms"]["all"] == 0
+
+
+def test_confident_answers_are_counted_by_whether_they_are_right() -> None:
+    answers = [(page("wcxb", NON_SENSITIVE), NON_SENSITIVE, 0.995)] * 30
+    answers += [(page("wcxb", NON_SENSITIVE), HEALTH, 0.995)] * 5 + [(page("wcxb", HEALTH), HEALTH, 0.995)] * 5
+    answers += [(page("wcxb", HEALTH), POLITICS, 0.93)] * 40
+    above = calibration(verdicts(answers))["right_above"]
+    assert above["0.99"]["all"] == pytest.approx(35 / 40)
+    assert above["0.99"]["shown"] == pytest.approx(5 / 10)
+    assert above["0.9"]["right_of_pages"] == pytest.approx(35 / 80)
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, object]:
+    answers = [(page("wcxb", NON_SENSITIVE, words=8), NON_SENSITIVE, 0.9)] * 10
+    answers += [(page("wcxb", NON_SENSITIVE, words=400), HEALTH, 0.9)] * 10
+    answers += [(page("medquad", HEALTH), HEALTH, 0.7)] * 10
+    answers += [(page("alexa_homepages_a", NON_SENSITIVE, "de"), HEALTH, 0.7)] * 3
+    answers += [(page("web_unlabelled", NON_SENSITIVE), HEALTH, 0.8)] * 2
+    answers += [(page("web_unlabelled", NON_SENSITIVE), NON_SENSITIVE, 0.8)] * 6
+    return measure(verdicts(answers))
+
+
+def test_lengths_languages_and_unlabelled_pages_are_measured_apart(measured: dict) -> None:
+    assert measured["english"]["false_alarms"]["all"] == 0.5
+    assert measured["by_length"]["headline"]["false_alarms"]["all"] == 0
+    assert measured["by_length"]["300 words and more"]["false_alarms"]["all"] == 1
+    assert measured["by_language"]["de"]["false_alarms"]["all"] == 1
+    assert measured["other_languages"]["false_alarms"]["all"] == 1
+    assert measured["unlabelled_letters"] == {"en": 0.25}
+    assert "web_unlabelled" not in measured["by_source"]
+
+
+def test_the_curve_falls_with_the_threshold(measured: dict) -> None:
+    at = {point["threshold"]: point for point in measured["curve"]}
+    assert at[0.6]["mean_recall"] == 1
+    assert at[0.75]["mean_recall"] == 0
+    assert at[0.95]["false_alarms"]["all"] == 0
+
+
+def test_the_report_has_a_column_for_each_model_and_the_goals(measured: dict) -> None:
+    text = markdown({"old": measured, "new": measured}, ["A note."])
+    assert "| false alarms, ordinary web pages | 50.0 | 50.0 | at most 2.0 |" in text
+    assert "| recall, health | 100.0 | 100.0 | at least 70.0 |" in text
+    assert "A note." in text
+    assert "## By source, English: new" in text
+
+
+def test_the_curves_are_drawn_the_same_each_time(measured: dict) -> None:
+    drawn = svg({"old": measured, "new": measured})
+    assert drawn == svg({"old": measured, "new": measured})
+    assert ">false alarms<" in drawn
+    assert ">old<" in drawn
