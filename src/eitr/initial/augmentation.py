@@ -50,8 +50,12 @@ class Mixture:
     """Words that say little join a page of rows."""
     chatter: float = 0.6
     """Rows that are not sensitive join a sensitive page."""
+    surroundings: float = 0.5
+    """What joins a sensitive page is the beginning of a real page, with its menu, if there are real pages."""
     stray: float = 0.1
     """A few words of some sensitive class join a page of another."""
+    mention: float = 0.1
+    """A few words of some sensitive class join a page that is not sensitive."""
     gaps: float = 0.5
     """Some words, between a tenth and a half, are lost."""
     topical: float = 0.4
@@ -117,7 +121,7 @@ class PageMaker:
             page = self._of_rows(label)
         if label != NON_SENSITIVE and self._happens(mixture.chatter):
             page += self._chatter(len(page) * self._random.uniform(0, 0.5))
-        if self._happens(mixture.stray):
+        if self._happens(mixture.mention if label == NON_SENSITIVE else mixture.stray):
             page += self._strays(label, int(len(page) * self._random.uniform(0, 0.1)))
         if self._happens(mixture.gaps):
             kept = self._random.random(len(page)) >= self._random.uniform(0.1, 0.5)
@@ -126,13 +130,16 @@ class PageMaker:
 
     def _cut(self, real: "_RealPages") -> Words:
         """Return a real page or a part of it; the logarithm of a part's length is uniform."""
-        source = int(np.searchsorted(real.up_to, self._random.random(), side="right"))
-        words = real.pages[source][int(self._random.integers(len(real.pages[source])))]
+        words = self._one_real(real)
         if len(words) <= SHORTEST or self._happens(self._mixture.whole):
             return list(words)
         length = int(np.exp(self._random.uniform(np.log(SHORTEST), np.log(len(words)))))
         start = 0 if self._happens(self._mixture.opening) else int(self._random.integers(len(words) - length + 1))
         return list(words[start : start + length])
+
+    def _one_real(self, real: "_RealPages") -> tuple[str, ...]:
+        pages = real.pages[int(np.searchsorted(real.up_to, self._random.random(), side="right"))]
+        return pages[int(self._random.integers(len(pages)))]
 
     def _written(self, label: int) -> Words:
         """Return a page of our own words, with common words around them."""
@@ -198,7 +205,9 @@ class PageMaker:
         return int(self._random.integers(9, 60))
 
     def _chatter(self, length: float) -> Words:
-        """Return about so many words of a section that is not sensitive, half the time with words of our lexicon."""
+        """Return about so many words of a page that is not sensitive, or of headlines and words of our lexicon."""
+        if self._real[NON_SENSITIVE].pages and self._happens(self._mixture.surroundings):
+            return list(self._one_real(self._real[NON_SENSITIVE])[: int(length)])
         rows = self._one_section()
         page: Words = []
         for choice in self._random.integers(len(rows), size=1 + int(length / 4)):
