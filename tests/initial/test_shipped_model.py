@@ -24,7 +24,8 @@ def assets() -> Path:
 @pytest.fixture(scope="module")
 def evaluation(assets: Path) -> Evaluation:
     network, vector = load(assets / "model.safetensors")
-    return evaluate(network, vector, Vocabulary.load(assets / "vocabulary.json"), validation_pages())
+    vocabulary = Vocabulary.load(assets / "vocabulary.json")
+    return evaluate(network, vector, vocabulary, validation_pages(vocabulary.version))
 
 
 def test_model_and_vocabulary_are_small(assets: Path) -> None:

@@ -12,9 +12,10 @@ from eitr.initial.build import SEED, build
 from eitr.initial.fit import Recipe
 from eitr.initial.leaving_out import SHIPPED, judge_model, judge_recipe, read_model
 from eitr.initial.sources import read_sources
-from eitr.initial.yardstick import THRESHOLD, measure
+from eitr.initial.yardstick import THRESHOLD, Verdicts, measure
 from eitr.initial.yardstick_report import markdown, svg
 from eitr.io.atomic import write_together
+from eitr.model import Classifier
 
 ASSETS = Path(__file__).parents[1] / "assets"
 EVALUATION = Path("bench-out", "initial")
@@ -75,15 +76,13 @@ def _evaluate(options: argparse.Namespace) -> int:
     measured: dict[str, Any] = {}
     for path in options.beside:
         measured |= _read_measured(path)
-    model = read_model(options.model) if options.model else None
-    _say("reading the data")
-    pages = read_sources(options.data_dir, last=options.final)
-    if model is None:
-        verdicts = judge_recipe(pages, Recipe(), options.seed, _say)
-        if SHIPPED not in measured:
-            measured[SHIPPED] = measure(judge_model(pages, read_model(SHIPPED)), options.threshold)
+    if options.model:
+        verdicts = _judge(read_model(options.model), options)
     else:
-        verdicts = judge_model(pages, model)
+        if SHIPPED not in measured:
+            measured[SHIPPED] = measure(_judge(read_model(SHIPPED), options), options.threshold)
+        _say("reading the data")
+        verdicts = judge_recipe(read_sources(options.data_dir, last=options.final), Recipe(), options.seed, _say)
     measured[options.name or options.model or RECIPE] = measure(verdicts, options.threshold)
     out: Path = options.out or EVALUATION
     text = markdown(measured, NOTES)
@@ -97,6 +96,12 @@ def _evaluate(options: argparse.Namespace) -> int:
     print(text.split("## By length")[0].rstrip())
     _say(f"written: {', '.join(files)} in {out}")
     return 0
+
+
+def _judge(classifier: Classifier, options: argparse.Namespace) -> Verdicts:
+    _say("reading the data for a finished model")
+    version = classifier.vocabulary.version
+    return judge_model(read_sources(options.data_dir, version=version, last=options.final), classifier)
 
 
 def _read_measured(path: Path) -> dict[str, Any]:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from eitr.errors import InputError
 from eitr.io import json_lines as rows
+from eitr.pages.boilerplate import page_tokens
 from eitr.pages.page import Page
 from eitr.pages.tokens import tokens
+from eitr.pages.vocabulary import VERSION, WITH_BOILERPLATE
 from eitr.taxonomy import NAMES, NON_SENSITIVE, index_of
 
 
@@ -41,31 +43,36 @@ def has_rows(data_dir: Path, name: str) -> bool:
     return (data_dir / f"{name}.jsonl.gz").is_file()
 
 
-def validation_pages() -> list[Labelled]:
+def validation_pages(version: int = VERSION) -> list[Labelled]:
     """Return the pages written for validation, which ship with the package; none of them is trained on."""
     with as_file(files("eitr").joinpath("assets", "validation.jsonl")) as path:
-        return read_file(path)
+        return read_file(path, version)
 
 
-def read_unlabelled(path: Path) -> list[Labelled]:
+def read_unlabelled(path: Path, version: int = VERSION) -> list[Labelled]:
     """Read pages without labels; they get the class "not sensitive", which nobody has checked."""
-    return [_labelled(row | {"label": NAMES[NON_SENSITIVE]}, path) for _, row in rows.read_rows(path)]
+    return [_labelled(row | {"label": NAMES[NON_SENSITIVE]}, path, version) for _, row in rows.read_rows(path)]
 
 
-def read_file(path: Path) -> list[Labelled]:
-    """Read a file of labelled pages; InputError says what is wrong with it."""
+def read_file(path: Path, version: int = VERSION) -> list[Labelled]:
+    """Read a file of labelled pages; InputError says what is wrong with it.
+
+    `version` is that of the vocabulary for which the pages are read: as a whole, or without boilerplate.
+    """
     pages = []
     for number, row in rows.read_rows(path):
         if row.get("label") not in NAMES:
             raise InputError(f"{path}: line {number}: a row needs a label, one of {', '.join(NAMES)}")
-        pages.append(_labelled(row, path))
+        pages.append(_labelled(row, path, version))
     return pages
 
 
-def _labelled(row: dict[str, object], path: Path) -> Labelled:
+def _labelled(row: dict[str, object], path: Path, version: int) -> Labelled:
+    page = _page(row)
+    words = tokens(page.content()) if version == WITH_BOILERPLATE else page_tokens(page)
     return Labelled(
         # One string for each word, not one for each place where it stands: the pages would fill the memory.
-        words=tuple(map(sys.intern, tokens(_content(row)))),
+        words=tuple(map(sys.intern, words)),
         label=index_of(str(row["label"])),
         section=str(row.get("section", "")),
         split=str(row.get("split", "")),
@@ -75,8 +82,9 @@ def _labelled(row: dict[str, object], path: Path) -> Labelled:
     )
 
 
-def _content(row: dict[str, object]) -> str:
-    """Return a row's text; in the news files it begins with the title, which must not count twice in training."""
-    if row.get("split") == "train" and str(row.get("text", "")).startswith(str(row.get("title", ""))):
-        return str(row["text"])
-    return Page.from_row(row).content()
+def _page(row: dict[str, object]) -> Page:
+    """Return a row's page; in the news files the text begins with the title, which must not count twice in training."""
+    page = Page.from_row(row)
+    if row.get("split") == "train" and page.text.startswith(page.title):
+        return Page(text=page.text)
+    return page

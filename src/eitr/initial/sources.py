@@ -12,6 +12,7 @@ from pathlib import Path
 
 from eitr.errors import InputError
 from eitr.initial.corpus import Labelled, read_file, read_unlabelled, validation_pages
+from eitr.pages.vocabulary import VERSION
 
 UNLABELLED = "web_unlabelled"
 """Random home pages without labels: about 3 % are sensitive."""
@@ -99,8 +100,11 @@ def is_reserved(page: Labelled) -> bool:
     return page.source in RESERVED and hashlib.sha256(page.identifier.encode()).digest()[0] % 2 == 1
 
 
-def read_sources(data_dir: Path, *, last: bool = False) -> Pages:
-    """Read all sources of the data folder, without the reserved half; `last`: also those that are looked at last."""
+def read_sources(data_dir: Path, *, version: int = VERSION, last: bool = False) -> Pages:
+    """Read all sources of the data folder, without the reserved half, for a vocabulary of some version.
+
+    `last`: also those that are looked at last.
+    """
     paths = [*sorted(data_dir.glob("*.jsonl.gz")), *sorted((data_dir / "pages").glob("*.jsonl.gz"))]
     pages: Pages = {}
     for path in paths:
@@ -109,12 +113,12 @@ def read_sources(data_dir: Path, *, last: bool = False) -> Pages:
             raise InputError(f"{path}: unknown source; add {name!r} to SOURCES in {Path(__file__).name}")
         if name in LAST and not last:
             continue
-        read = read_unlabelled(path) if name == UNLABELLED else read_file(path)
+        read = read_unlabelled(path, version) if name == UNLABELLED else read_file(path, version)
         pages[name] = [page for page in read if not is_reserved(page)]
     if not pages:
         raise InputError(f"{data_dir}: no file ends in .jsonl.gz; name the folder that holds the development data")
     if last:
-        pages["validation"] = validation_pages()
+        pages["validation"] = validation_pages(version)
     return pages
 
 
