@@ -6,7 +6,7 @@ import pytest
 
 from eitr.initial.corpus import Labelled
 from eitr.initial.sources import Kind
-from eitr.initial.yardstick import THRESHOLD, Verdicts, calibration, headline_numbers, measure
+from eitr.initial.yardstick import THRESHOLD, Verdicts, calibration, headline_numbers, lowest_threshold, measure
 from eitr.initial.yardstick_report import markdown, svg
 from eitr.taxonomy import NAMES, NON_SENSITIVE
 
@@ -104,6 +104,12 @@ def test_the_curve_falls_with_the_threshold(measured: dict) -> None:
     assert at[0.6]["mean_recall"] == 1
     assert at[0.75]["mean_recall"] == 0
     assert at[0.95]["false_alarms"]["all"] == 0
+
+
+def test_the_lowest_threshold_allows_two_false_alarms_in_a_hundred_ordinary_pages() -> None:
+    answers = [(page("wcxb", NON_SENSITIVE), HEALTH, 0.5 + number / 1000) for number in range(100)]
+    assert lowest_threshold(verdicts(answers)) == 0.6
+    assert lowest_threshold(verdicts([(page("wcxb", NON_SENSITIVE), HEALTH, 1.0)] * 10)) is None
 
 
 def test_the_report_has_a_column_for_each_model_and_the_goals(measured: dict) -> None:

@@ -49,6 +49,11 @@ LENGTHS: tuple[tuple[str, int, float], ...] = (
 )
 """By the number of tokens, which do not include stop words."""
 ENGLISH = "en"
+LEAST_RECALL = 0.8
+LEAST_RECALL_OF_A_TOPIC = 0.7
+MOST_FALSE_ALARMS = {Kind.ORDINARY: 0.02, Kind.DIFFICULT: 0.12}
+MOST_FALSE_ALARMS_IN_OTHER_LANGUAGES = 0.08
+"""The goals."""
 
 Mask = NDArray[np.bool_]
 
@@ -131,6 +136,7 @@ def measure(verdicts: Verdicts, threshold: float = THRESHOLD) -> dict[str, Any]:
             str(language): _share(unlabelled.where(unlabelled.languages == language).shown(threshold) != NON_SENSITIVE)
             for language in np.unique(unlabelled.languages)
         },
+        "lowest_threshold": lowest_threshold(english),
         "curve": [{"threshold": at} | headline_numbers(english, at) for at in THRESHOLDS],
         "calibration": calibration(english),
     }
@@ -156,6 +162,15 @@ def headline_numbers(verdicts: Verdicts, threshold: float, fewest: int = FEWEST)
         "mean_recall": float(np.mean(measured)) if measured else None,
         "false_alarms": alarms,
     }
+
+
+def lowest_threshold(verdicts: Verdicts) -> float | None:
+    """Return the lowest threshold with no more false alarms than the goals allow; None if there is none below 1."""
+    for threshold in np.arange(0.3, 0.996, 0.005):
+        alarms = headline_numbers(verdicts, float(threshold))["false_alarms"]
+        if all((alarms[kind] or 0) <= most for kind, most in MOST_FALSE_ALARMS.items()):
+            return round(float(threshold), 3)
+    return None
 
 
 def calibration(verdicts: Verdicts) -> dict[str, Any]:
