@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,8 @@ import pytest
 from eitr.errors import InputError
 from eitr.initial import leaving_out
 from eitr.initial.__main__ import main
-from eitr.initial.classifier import headlines_and_pages, make_classifier
+from eitr.initial.classifier import headlines_and_pages, make_classifier, pieces
+from eitr.initial.corpus import Labelled
 from eitr.initial.fit import Progress, Recipe
 from eitr.initial.leaving_out import judge_recipe, read_model
 from eitr.initial.sources import Pages, for_training, read_sources
@@ -34,12 +36,20 @@ def test_a_recipe_is_judged_on_every_source_by_models_that_did_not_see_it(
     assert measure(verdicts)["english"]["mean_recall"] > 0.5
 
 
-def test_without_headlines_the_beginnings_of_pages_stand_for_them(toy_sources: Path) -> None:
+def test_without_headlines_pieces_of_pages_stand_for_them(toy_sources: Path) -> None:
     training = for_training(read_sources(toy_sources), without="news")
     rows, sources = headlines_and_pages(training)
     assert max(len(row.words) for row in rows) == 15
-    assert {row.section for row in rows} == {"alexa_homepages_a", "medquad"}
+    assert {row.section for row in rows} == {"alexa_homepages_a", "medquad", "web_unlabelled"}
     assert {page.language for pages in sources.values() for page in pages} == {"en"}
+
+
+def test_pieces_are_spread_over_a_page_and_no_source_has_too_many() -> None:
+    words = tuple(str(place) for place in range(100))
+    page = Labelled(words, 0, "", "")
+    assert [piece.words[0] for piece in pieces({"one": [page]})] == ["0", "34", "68"]
+    assert [piece.words for piece in pieces({"one": [replace(page, words=words[:4])]})] == [words[:4]]
+    assert len(pieces({"one": [page] * 1000, "two": [page] * 1000})) == 2 * 3 * 300
 
 
 def test_the_command_judges_a_finished_model_and_writes_all_files(

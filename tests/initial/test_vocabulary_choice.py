@@ -44,6 +44,19 @@ def test_the_informed_choice_leaves_names_out() -> None:
     assert "kardashian" not in informed(named, material(), 2000)
 
 
+def test_a_word_of_one_site_is_left_out_when_there_are_several() -> None:
+    several = [replace(row, source=f"site {place % 5}") for place, row in enumerate(rows())]
+    branded = [
+        replace(row, words=(*row.words, "everysite", *(["onesite"] if row.source == "site 0" else [])))
+        if row.label == 0
+        else row
+        for row in several
+    ]
+    chosen = informed([*branded, *branded, *branded, *branded], material(), 2000)
+    assert "everysite" in chosen
+    assert "onesite" not in chosen
+
+
 def test_a_word_the_rows_do_not_know_weighs_no_more_than_a_rare_one() -> None:
     vocabulary = weighted(["topichea", "unheard", "chata"], rows())
     assert vocabulary.idf[0] == vocabulary.idf[1] > vocabulary.idf[2] == pytest.approx(1.0, abs=0.01)

@@ -8,42 +8,61 @@ import numpy as np
 from eitr.initial.corpus import Labelled
 from eitr.initial.fit import Progress, Recipe, fit
 from eitr.initial.material import Material, material
-from eitr.initial.sources import NEWS, UNLABELLED, Pages
+from eitr.initial.sources import NEWS, Pages
 from eitr.initial.vocabulary_choice import weighted, with_forms
 from eitr.model import Classifier, Model, Network, Vector
 from eitr.pages.vocabulary import Vocabulary
+from eitr.taxonomy import NAMES
 
 TEMPERATURE = 1.45
 """Divides the logits: without it, the model is too sure on pages of other sources."""
-OPENING = 15
-"""So many words of a page's beginning stand for a headline where there are no headlines."""
-MOST_OPENINGS = 400
-"""At most so many pages of a source do."""
+PIECE = 15
+"""So many words of a page in a row stand for a headline."""
+PIECES = 3
+"""At most so many pieces of a page do, evenly spaced."""
+MOST_PAGES = 300
+"""Pieces are made of at most so many pages of one class and source."""
 
 
 def make_classifier(training: Pages, recipe: Recipe, seed: int, progress: Progress) -> Classifier:
     """Return a classifier that was trained on the pages and on our own material."""
     rows, sources = headlines_and_pages(training)
-    words, forms = with_forms(rows, material())
-    vocabulary = weighted(words, rows, forms)
+    vocabulary = choose_vocabulary(rows, sources)
     vector = calibrated_fit(vocabulary, rows, sources, material(), recipe, seed, progress)
     return Classifier(Model(network_for(vocabulary), vector), vocabulary)
 
 
 def headlines_and_pages(training: Pages) -> tuple[Sequence[Labelled], Pages]:
-    """Return the headlines of which pages are composed, and the real pages in English."""
+    """Return the headlines of which pages are composed, and the real pages in English.
+
+    Where there are no headlines, pieces of the real pages stand for them.
+    """
     sources = {
         name: [page for page in pages if page.language == "en"] for name, pages in training.items() if name != NEWS
     }
-    if NEWS in training:
-        return training[NEWS], sources
-    openings = [
-        replace(page, words=page.words[:OPENING], section=name)
-        for name, pages in sources.items()
-        if name != UNLABELLED
-        for page in pages[:MOST_OPENINGS]
-    ]
-    return openings, sources
+    return training.get(NEWS) or pieces(sources), sources
+
+
+def choose_vocabulary(rows: Sequence[Labelled], sources: Pages) -> Vocabulary:
+    """Choose the words by the headlines and by pieces of the real pages that are as long."""
+    documents = [*rows, *pieces(sources)]
+    words, forms = with_forms(documents, material())
+    return weighted(words, documents, forms)
+
+
+def pieces(sources: Pages) -> list[Labelled]:
+    """Return short pieces of the pages, so that pages of every length and source count alike."""
+    found = []
+    for name, pages in sources.items():
+        counts = [0] * len(NAMES)
+        for page in pages:
+            counts[page.label] += 1
+            if counts[page.label] > MOST_PAGES:
+                continue
+            step = max(PIECE, -(-len(page.words) // PIECES))
+            starts = range(0, len(page.words), step)
+            found += [replace(page, words=page.words[start : start + PIECE], section=name) for start in starts]
+    return found
 
 
 def calibrated_fit(

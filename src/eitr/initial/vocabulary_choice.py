@@ -23,6 +23,8 @@ SHARES = (150, 145, 140, 120, 160, 285)
 """How many of 1000 words each class contributes, if it can."""
 LEAST_DOCUMENTS = 8
 """Rarer words of the training data are left out: they say more about one article than about a topic."""
+LEAST_SOURCES = 4
+"""So are words of fewer sources, if there are that many: they say more about a site than about a topic."""
 SKETCH_WEIGHT = 0.5
 """How much the rate of a word in our sketches counts beside its rate in the training rows."""
 SMOOTHING = 3.0 / 1400.0
@@ -96,12 +98,21 @@ def _ranked(
     """Return the balanced ranking of rows and sketches, names left out."""
     sketched = [document_frequencies(of_class) for of_class in sketches]
     candidates = {word for word, count in _frequencies(rows).items() if count >= LEAST_DOCUMENTS}
-    candidates = candidates.union(*sketched).difference(names)
+    candidates = (candidates & _widespread(rows)).union(*sketched).difference(names)
     rates = _rates(rows)
     for label, rate in enumerate(rates):
         for word, count in sketched[label].items():
             rate[word] = rate.get(word, 0.0) + SKETCH_WEIGHT * count / len(sketches[label])
     return _by_share(rates, candidates, size)
+
+
+def _widespread(rows: Sequence[Labelled]) -> set[str]:
+    """Return the words that enough sources use."""
+    by_source: dict[str, set[str]] = {}
+    for row in rows:
+        by_source.setdefault(row.source, set()).update(row.words)
+    sources = Counter(word for words in by_source.values() for word in words)
+    return {word for word, count in sources.items() if count >= min(LEAST_SOURCES, len(by_source))}
 
 
 def _known_words(frequencies: Mapping[str, int], material: Material) -> set[str]:
