@@ -29,7 +29,9 @@ class Mixture:
 
     classes: tuple[float, ...] = (0.145, 0.14, 0.14, 0.13, 0.145, 0.3)
     real: float = 0.5
-    """A page is cut out of a real one, if there are real pages of its class."""
+    """A sensitive page is cut out of a real one, if there are real pages of its class."""
+    real_harmless: float = 0.5
+    """So is a page that is not sensitive."""
     whole: float = 0.3
     """A real page is taken as it is; otherwise a part of it."""
     opening: float = 0.5
@@ -113,7 +115,7 @@ class PageMaker:
 
     def _page(self, label: int) -> Words:
         mixture = self._mixture
-        if self._real[label].pages and self._happens(mixture.real):
+        if self._real[label].pages and self._happens(mixture.real_harmless if label == NON_SENSITIVE else mixture.real):
             page = self._cut(self._real[label])
         elif self._happens(mixture.written):
             page = self._written(label)
