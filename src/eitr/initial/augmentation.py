@@ -27,11 +27,11 @@ SHORTEST = 6
 class Mixture:
     """How often what happens to a page; each number is a probability."""
 
-    classes: tuple[float, ...] = (0.145, 0.14, 0.14, 0.13, 0.145, 0.3)
+    classes: tuple[float, ...] = (0.11, 0.11, 0.11, 0.11, 0.11, 0.45)
     real: float = 0.5
     """A sensitive page is cut out of a real one, if there are real pages of its class."""
-    real_harmless: float = 0.5
-    """So is a page that is not sensitive."""
+    real_harmless: float = 0.8
+    """So is a page that is not sensitive: there are more kinds of them than we can compose."""
     whole: float = 0.3
     """A real page is taken as it is; otherwise a part of it."""
     opening: float = 0.5

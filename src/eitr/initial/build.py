@@ -82,6 +82,7 @@ def build(
         recipe=recipe,
         material=ours,
         rows=len(rows),
+        real_pages={name: len(pages) for name, pages in sources.items()},
         forms=len(vocabulary.forms),
         evaluations=evaluations,
         comparison=comparison,

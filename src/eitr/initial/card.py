@@ -18,6 +18,7 @@ def card(
     recipe: Recipe,
     material: Material,
     rows: int,
+    real_pages: Mapping[str, int],
     forms: int,
     evaluations: Mapping[str, Evaluation],
     comparison: Comparison,
@@ -31,7 +32,7 @@ def card(
             "Written by the command that trained the model: edit `src/eitr/initial/card.py` instead.",
             "",
             *_what(date, seed, forms),
-            *_data(material, rows),
+            *_data(material, rows, real_pages),
             *_recipe(recipe, temperature),
             *_results(evaluations),
             *_comparison(comparison),
@@ -56,7 +57,7 @@ def _what(date: str, seed: int, forms: int) -> list[str]:
     ]
 
 
-def _data(material: Material, rows: int) -> list[str]:
+def _data(material: Material, rows: int, real_pages: Mapping[str, int]) -> list[str]:
     words = sum(len(material.words(label)) for label in range(len(NAMES)))
     subtopics = sum(map(len, material.lexicon))
     sketches = sum(map(len, material.sketches))
@@ -65,32 +66,40 @@ def _data(material: Material, rows: int) -> list[str]:
         "",
         f"- {rows} headlines with summaries, HuffPost 2012-2018 (News Category Dataset), the training split;",
         "  none of them is in the package.",
+        f"- {sum(real_pages.values())} real pages in English from {len(real_pages)} sources, none in the package: "
+        + ", ".join(f"{name} {count}" for name, count in sorted(real_pages.items()))
+        + ". Those of web_unlabelled have no labels and count as not sensitive; about 3 % of them are sensitive.",
         f"- Written by us: a lexicon of {words} words in {subtopics} subtopics (`lexicon.json`), {sketches} sketches",
         "  of pages (`eitr/initial/material/sketches.txt`).",
-        "- Not trained on: 20 Newsgroups, COVID-19 pages, `validation.jsonl`.",
+        "- Not trained on: 20 Newsgroups, COVID-19 pages, `validation.jsonl`, and half of five sources, which",
+        "  `eitr/initial/sources.py` names.",
         "",
     ]
 
 
 def _recipe(recipe: Recipe, temperature: float) -> list[str]:
     mixture = recipe.mixture
-    rates = ", ".join(f"{rate:g}" for rate in recipe.rates)
+    rates, further = (", ".join(f"{rate:g}" for rate in each) for each in (recipe.rates, recipe.further_rates))
     return [
         "## How",
         "",
         "- Words: first a list that we chose by our knowledge of the topics, then the words that are most typical of",
-        "  each class in the headlines and sketches, a fixed share per class. Some names in the news of that time are",
-        "  left out.",
+        "  each class in the headlines, pieces of real pages and sketches, a fixed share per class. Some names in the",
+        "  news of that time and words that few sources use are left out.",
         "- Forms: inflections found by rule, a list of our own, words of a class that begin alike, and one group",
         "  for the other words of each subtopic of the lexicon (`eitr/initial/forms.py`). Many plurals are made by",
         "  rule, so some of the words that the model knows do not exist.",
-        f"- Pages: {recipe.pages} are made, {mixture.written:.0%} of our material alone, the others of 1 to 59",
-        "  headlines of one class. Words of the lexicon, common words and text about other things are added, and",
-        "  words are removed at random (`eitr/initial/augmentation.py`).",
-        f"  {mixture.classes[-1]:.0%} of the pages are not sensitive.",
-        f"- Training: `eitr.model.train`, without torch; a pass each at the learning rates {rates}, then the mean of",
-        f"  {recipe.averaged} more passes; momentum {recipe.momentum:g}, dropout {recipe.dropout:g}, batches of "
-        f"{recipe.batch_size}.",
+        f"- Composed pages: {mixture.written:.0%} are made of our material alone, the others of 1 to 59 headlines of",
+        "  one class. Words of the lexicon, common words and text about other things are added, and words are removed",
+        "  at random (`eitr/initial/augmentation.py`).",
+        f"- Real pages: {mixture.whole:.0%} as they are, the others cut to any length; other text is added as well.",
+        f"  They make {mixture.real:.0%} of the sensitive pages and {mixture.real_harmless:.0%} of the others.",
+        f"  {mixture.classes[-1]:.0%} of all pages are not sensitive.",
+        f"- Training: `eitr.model.train`, without torch. First {recipe.pages} composed pages, a pass each at the",
+        f"  learning rates {rates}, then the mean of {recipe.averaged} more passes. From there, {recipe.pages}",
+        f"  composed and real pages at the rates {further}. The model is the mean of both, the first counting",
+        f"  {recipe.first_share:.0%}. Momentum {recipe.momentum:g}, dropout {recipe.dropout:g}, batches of",
+        f"  {recipe.batch_size}.",
         f"- Calibration: the last layer is divided by a temperature of {temperature:g}.",
         "",
     ]

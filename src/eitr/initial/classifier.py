@@ -14,7 +14,7 @@ from eitr.model import Classifier, Model, Network, Vector
 from eitr.pages.vocabulary import Vocabulary
 from eitr.taxonomy import NAMES
 
-TEMPERATURE = 1.45
+TEMPERATURE = 1.3
 """Divides the logits: without it, the model is too sure on pages of other sources."""
 PIECE = 15
 """So many words of a page in a row stand for a headline."""

@@ -1,7 +1,7 @@
 """Training the initial model with the package's own trainer, in stages of falling learning rate."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +15,30 @@ from eitr.pages.vocabulary import Vocabulary
 
 Progress = Callable[[str], None]
 """Called with a line about what is being done."""
+Examples = tuple[SparseRows, NDArray[np.int64]]
+"""Vectors of pages and their labels."""
+FURTHER_AVERAGED = 2
+"""The parameters after so many last passes over the real pages are averaged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How much the model is trained, and on what."""
+    """How much the model is trained, and on what.
+
+    It is trained first on pages that we composed, then further on those and on real pages, and the parameters of both
+    are averaged: alone, the first knows too little of the web, and the second too much of our sources.
+    """
 
     pages: int = 150_000
+    """How many pages each of the two trainings has."""
     rates: tuple[float, ...] = (0.1, 0.1, 0.1, 0.1, 0.03)
-    """The learning rate of each pass over the pages."""
+    """The learning rate of each pass over the composed pages."""
     averaged: int = 3
     """The parameters after so many further passes, at the last rate, are averaged."""
+    further_rates: tuple[float, ...] = (0.05, 0.05, 0.02, 0.02)
+    """The learning rate of each pass over composed and real pages."""
+    first_share: float = 0.3
+    """How much the parameters of the first training count in the average."""
     momentum: float = 0.9
     dropout: float = 0.3
     batch_size: int = 64
@@ -54,25 +67,37 @@ def fit(
     progress: Progress,
 ) -> Vector:
     """Return the parameters of a network that was trained on pages made of the rows, real pages and our material."""
-    progress(f"making {recipe.pages} training pages")
     known = {*vocabulary.words, *vocabulary.forms}
-    maker = PageMaker(rows, material, known, sources=sources, mixture=recipe.mixture, seed=seed)
-    pages, labels = maker.pages(recipe.pages)
-    return fit_pages(vectors(vocabulary, pages), labels, recipe=recipe, seed=seed, progress=progress)
 
+    def examples(mixture: Mixture, seed: int) -> Examples:
+        progress(f"making {recipe.pages} training pages")
+        maker = PageMaker(rows, material, known, sources=sources, mixture=mixture, seed=seed)
+        pages, labels = maker.pages(recipe.pages)
+        return vectors(vocabulary, pages), labels
 
-def fit_pages(pages: SparseRows, labels: NDArray[np.int64], *, recipe: Recipe, seed: int, progress: Progress) -> Vector:
-    """Train on pages that are there already."""
-    network = Network((pages.width, *Network().layers[1:]))
-    vector = network.initial(seed)
-    averaged: list[Vector] = []
+    composed = replace(recipe.mixture, real=0.0, real_harmless=0.0)
     rates = recipe.rates + recipe.rates[-1:] * recipe.averaged
-    for number, rate in enumerate(rates):
-        vector = train(network, vector, pages, labels, recipe.plan(rate), seed + number)
-        progress(f"pass {number + 1} of {len(rates)}")
-        if number >= len(recipe.rates):
-            averaged.append(vector)
-    return np.asarray(np.mean(averaged or [vector], axis=0, dtype=np.float64), np.float32)
+    start = Network((len(vocabulary), *Network().layers[1:])).initial(seed)
+    first = _trained(start, examples(composed, seed), map(recipe.plan, rates), recipe.averaged, seed, progress)
+    if not sources:
+        return first
+    plans = map(recipe.plan, recipe.further_rates)
+    further = _trained(first, examples(recipe.mixture, seed + 1), plans, FURTHER_AVERAGED, seed + 1, progress)
+    return np.asarray(recipe.first_share * first + (1 - recipe.first_share) * further, np.float32)
+
+
+def _trained(
+    vector: Vector, examples: Examples, plans: Iterable[TrainingPlan], averaged: int, seed: int, progress: Progress
+) -> Vector:
+    """Return the mean of the parameters after the last so many passes, at least one."""
+    pages, labels = examples
+    network = Network((pages.width, *Network().layers[1:]))
+    after: list[Vector] = []
+    for number, plan in enumerate(plans):
+        vector = train(network, vector, pages, labels, plan, seed + number)
+        after.append(vector)
+        progress(f"pass {number + 1}")
+    return np.asarray(np.mean(after[-max(1, averaged) :], axis=0, dtype=np.float64), np.float32)
 
 
 def vectors(vocabulary: Vocabulary, pages: Sequence[Sequence[str]]) -> SparseRows:
