@@ -107,7 +107,7 @@ def test_the_beginning_of_an_ordinary_page_joins_a_sensitive_one(rows: list[Labe
 
 def test_ordinary_pages_mention_sensitive_words(rows: list[Labelled]) -> None:
     known = material().words(0)
-    mixture = replace(NOTHING_ADDED, classes=(0, 0, 0, 0, 0, 1), real=1, mention=1)
+    mixture = replace(NOTHING_ADDED, classes=(0, 0, 0, 0, 0, 1), real_harmless=1, mention=1)
     pages = PageMaker(rows, material(), known, sources=REAL, mixture=mixture, seed=1).pages(200)[0]
     added = [set(page) - {"menu", "ordinary"} for page in pages]
     assert any(added)

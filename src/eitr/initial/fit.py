@@ -25,18 +25,19 @@ FURTHER_AVERAGED = 2
 class Recipe:
     """How much the model is trained, and on what.
 
-    It is trained first on pages that we composed, then further on those and on real pages, and the parameters of both
-    are averaged: alone, the first knows too little of the web, and the second too much of our sources.
+    It is trained first on sensitive pages that we composed and on real ones that are not sensitive, then on real pages
+    of all classes, too, and the parameters of both are averaged: the first knows too few sensitive pages, and the
+    second too much about the sites that ours come from.
     """
 
     pages: int = 150_000
     """How many pages each of the two trainings has."""
     rates: tuple[float, ...] = (0.1, 0.1, 0.1, 0.1, 0.03)
-    """The learning rate of each pass over the composed pages."""
+    """The learning rate of each pass of the first training."""
     averaged: int = 3
     """The parameters after so many further passes, at the last rate, are averaged."""
     further_rates: tuple[float, ...] = (0.05, 0.05, 0.02, 0.02)
-    """The learning rate of each pass over composed and real pages."""
+    """The learning rate of each pass of the second one."""
     first_share: float = 0.3
     """How much the parameters of the first training count in the average."""
     momentum: float = 0.9
@@ -75,7 +76,7 @@ def fit(
         pages, labels = maker.pages(recipe.pages)
         return vectors(vocabulary, pages), labels
 
-    composed = replace(recipe.mixture, real=0.0, real_harmless=0.0)
+    composed = replace(recipe.mixture, real=0.0)
     rates = recipe.rates + recipe.rates[-1:] * recipe.averaged
     start = Network((len(vocabulary), *Network().layers[1:])).initial(seed)
     first = _trained(start, examples(composed, seed), map(recipe.plan, rates), recipe.averaged, seed, progress)
