@@ -39,12 +39,12 @@ const refused = (read) => {
 
 const TASKS = {
   tokens: ({ texts }) => texts.map(core.tokens),
-  pageTokens: ({ pages }) => pages.map((page) => core.pageTokens(core.readPage(page))),
+  readings: ({ pages }) => pages.map((page) => core.readBody(core.readPage(page))),
 
   vectors: ({ vocabulary, pages }) => {
     const known = core.readVocabulary(bytes(vocabulary));
     return pages.map((page) => {
-      const { indices, values } = core.vector(core.tokensOf(core.readPage(page), known), known);
+      const { indices, values } = core.vector(core.readingOf(core.readPage(page), known).tokens, known);
       return { indices: [...indices], values: [...values] };
     });
   },
@@ -57,7 +57,7 @@ const TASKS = {
     const known = core.readVocabulary(bytes(vocabulary));
     const network = core.readNetwork(new Uint8Array(Buffer.from(parameters, "base64")), layers);
     return pages.map((page, row) => {
-      const words = core.tokensOf(core.readPage(page), known);
+      const { tokens: words } = core.readingOf(core.readPage(page), known);
       const vector = core.vector(words, known);
       return {
         tokens: words,

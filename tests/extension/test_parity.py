@@ -19,6 +19,8 @@ from eitr.model.classifier import Classifier, Reason
 from eitr.model.random import Stream, key_of, permutation
 from eitr.model.update_encoding import DIFFERENCE, encoded
 from eitr.pages import Page, SparseRows, Vocabulary, tokens
+from eitr.pages.language import FUNCTION_WORDS, HOMOGRAPHS
+from eitr.pages.reading import read_body
 from eitr.taxonomy import index_of
 
 from .node import ROOT, ask, needs
@@ -67,6 +69,28 @@ def test_every_golden_text_has_its_tokens(core: Core) -> None:
     assert found == [case["tokens"] for case in cases]
 
 
+def test_every_golden_text_has_its_language(core: Core) -> None:
+    cases = golden("language.json")["cases"]
+    found = core("readings", pages=[{"text": case["text"]} for case in cases])
+    assert found == [{"language": case["language"], "tokens": case["tokens"]} for case in cases]
+
+
+def test_random_mixtures_of_languages_have_the_same_language_and_tokens(core: Core) -> None:
+    chance = random.Random(20261116)
+    known = sorted({word for tables in (FUNCTION_WORDS, HOMOGRAPHS) for listed in tables.values() for word in listed})
+    others = ["xyzzy", "мир", "世界", "ạấ", "𐐨𐐩", "klinik"]
+    texts = []
+    for _ in range(2000):
+        language = chance.choice(list(FUNCTION_WORDS))
+        few = chance.choices(FUNCTION_WORDS[language], k=chance.randint(0, 8))
+        rest = chance.choices([*known, *others] if chance.random() < 0.5 else others, k=chance.randint(0, 90))
+        texts.append(" ".join(chance.sample(few + rest, len(few + rest))))
+    expected = [read_body(Page(text=text)) for text in texts]
+    assert {found.language for found in expected} == {*FUNCTION_WORDS, "unknown"}
+    found = core("readings", pages=[{"text": text} for text in texts])
+    assert found == [{"language": each.language, "tokens": each.tokens} for each in expected]
+
+
 def test_every_golden_page_has_its_vector_to_the_last_bit(core: Core) -> None:
     told = golden("vectors.json")
     found = core("vectors", vocabulary=json.dumps(told["vocabulary"]), pages=[case["page"] for case in told["cases"]])
@@ -75,8 +99,8 @@ def test_every_golden_page_has_its_vector_to_the_last_bit(core: Core) -> None:
 
 def test_every_golden_page_has_its_tokens_without_boilerplate(core: Core) -> None:
     cases = golden("boilerplate.json")["cases"]
-    found = core("pageTokens", pages=[case["page"] for case in cases])
-    assert found == [case["tokens"] for case in cases]
+    found = core("readings", pages=[case["page"] for case in cases])
+    assert [reading["tokens"] for reading in found] == [case["tokens"] for case in cases]
 
 
 def test_random_pages_have_the_same_vectors_to_the_last_bit(core: Core) -> None:
@@ -177,7 +201,7 @@ def real_pages(folder: Path, count: int) -> list[Page]:
 def test_a_thousand_real_pages_come_out_alike(core: Core, shipped: Classifier, shared_data: Path) -> None:
     pages = real_pages(shared_data, 1000)
     assert len(pages) == 1000
-    words = [shipped.vocabulary.tokens_of(page) for page in pages]
+    words = [shipped.vocabulary.read(page).tokens for page in pages]
     rows = shipped.vocabulary.rows(pages)
     expected = shipped.probabilities(rows)
     topics = expected.argmax(axis=1)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from eitr.model import Classifier
 from eitr.pages import Page, Vocabulary, tokens
-from eitr.pages.boilerplate import NAVIGATION, PHRASES, page_tokens
+from eitr.pages.boilerplate import NAVIGATION, PHRASES
+from eitr.pages.reading import read_body
 
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "boilerplate.json").read_text("utf-8"))["cases"]
 GOLDEN = {case["name"]: Page(**case["page"]) for case in CASES}
@@ -71,14 +72,14 @@ def test_navigation_words_count_where_a_sentence_says_them() -> None:
     page = Page(
         text="The nursing home has a new menu.\nContact\n" + "Residents choose from five dishes every day. " * 3
     )
-    assert page_tokens(page)[:4] == ["nursing", "home", "new", "menu"]
-    assert "contact" not in page_tokens(page)
+    assert read_body(page).tokens[:4] == ["nursing", "home", "new", "menu"]
+    assert "contact" not in read_body(page).tokens
 
 
 @given(TEXTS, TEXTS)
 def test_what_counts_is_a_part_of_the_page_and_never_nothing(title: str, text: str) -> None:
     page = Page(title=title, text=text)
-    every, kept = tokens(page.content()), page_tokens(page)
+    every, kept = tokens(page.content()), read_body(page).tokens
     rest = iter(every)
     assert all(word in rest for word in kept)  # in the same order
     assert len(kept) >= min(10, len(every))
@@ -95,7 +96,7 @@ def test_the_list_holds_each_token_and_phrase_once() -> None:
 def test_time_grows_with_the_length_of_the_text_only(piece: str) -> None:
     page = Page(text=piece * (500_000 // len(piece)))
     start = time.process_time()
-    page_tokens(page)
+    read_body(page).tokens
     assert time.process_time() - start < 10  # 0.5 s on an idle machine
 
 
@@ -103,7 +104,7 @@ def test_a_vocabulary_says_by_its_version_how_pages_are_read() -> None:
     page = Page(title="Fever", text="We use cookies\n" + "fever and nothing else for us\n" * 12)
     new = Vocabulary(("fever", "cookies"), np.ones(2))
     old = Vocabulary.from_json(new.to_json().replace('"version":2', '"version":1'))
-    assert "cookies" in old.tokens_of(page)
-    assert "cookies" not in new.tokens_of(page)
+    assert "cookies" in old.read(page).tokens
+    assert "cookies" not in new.read(page).tokens
     assert [len(vocabulary.rows([page]).columns) for vocabulary in (old, new)] == [2, 1]
     assert Vocabulary.from_json(old.to_json()).version == 1

@@ -5,7 +5,7 @@ import { probabilities } from "../core/network";
 import type { Page } from "../core/page";
 import { NON_SENSITIVE } from "../core/taxonomy";
 import { vector } from "../core/vector";
-import { tokensOf, type Vocabulary } from "../core/vocabulary";
+import { readingOf, type Vocabulary } from "../core/vocabulary";
 import type { Verdict } from "../messages";
 import { model } from "./model";
 
@@ -23,7 +23,7 @@ const MOST_UNKNOWN_WORDS = 500;
 
 export async function classify(page: Page): Promise<Classified> {
   const { network, vocabulary, version } = await model();
-  const words = tokensOf(page, vocabulary);
+  const { tokens: words } = readingOf(page, vocabulary);
   const row = vector(words, vocabulary);
   const kept = countedWords(words, vocabulary);
   if (row.indices.length === 0) return { verdict: null, words: kept };

@@ -4,8 +4,7 @@
  */
 
 import list from "../../../src/eitr/assets/boilerplate.txt";
-import type { Page } from "./page";
-import { normalised, tokens, wordsOf } from "./tokens";
+import { withoutStopWords, wordsOf } from "./tokens";
 
 /** So many navigation words in a row are a menu, wherever they stand. */
 const MIN_NAVIGATION = 4;
@@ -32,25 +31,36 @@ for (const line of list.split("\n")) {
   else PHRASES.set(first, [...(PHRASES.get(first) ?? []), others]);
 }
 
-interface Segment {
-  text: string;
-  words: string[];
+/** A part of a page's text: a line, a sentence or an item of a list. */
+export interface Segment {
+  readonly isSentence: boolean;
+  /** All of them, stop words included. */
+  readonly words: readonly string[];
+  readonly tokens: string[];
 }
 
-/** The tokens of a page without those that stand only in menus, banners and notices. */
-export function pageTokens(page: Page): string[] {
-  const head = tokens([page.title, page.description, page.keywords].join("\n"));
-  const segments = normalised(page.text)
+/** The segments of a normalised text that have words. */
+export function segmentsOf(text: string): Segment[] {
+  return text
     .split(SEGMENT_END)
-    .map((text) => ({ text, words: wordsOf(text) }))
-    .filter(({ words }) => words.length > 0);
-  const withoutNotices = segments.map(({ words }) => keptOf(words));
+    .map((segment) => ({ segment, words: wordsOf(segment) }))
+    .filter(({ words }) => words.length > 0)
+    .map(({ segment, words }) => ({ isSentence: SENTENCE.test(segment), words, tokens: withoutStopWords(words) }));
+}
+
+/**
+ * The tokens of a page without those that stand only in menus, banners and notices: `head` holds the tokens of its
+ * title, description and keywords, `all` is its text.
+ */
+export function withoutBoilerplate(head: readonly string[], all: readonly Segment[]): string[] {
+  const segments = all.filter(({ tokens }) => tokens.length > 0);
+  const withoutNotices = segments.map(({ tokens }) => keptOf(tokens));
   const outside = outsideMenus(segments);
   const withoutMenus = [...head, ...withoutNotices.filter((_, place) => outside[place]).flat()];
   if (withoutMenus.length >= ENOUGH_WITHOUT_MENUS) return withoutMenus;
   const kept = [...head, ...withoutNotices.flat()];
   if (kept.length >= ENOUGH) return kept;
-  return [...head, ...segments.flatMap(({ words }) => words)];
+  return [...head, ...segments.flatMap(({ tokens }) => tokens)];
 }
 
 /** The tokens of a segment without navigation words that make a menu; none of a segment of a notice. */
@@ -85,7 +95,7 @@ function withoutRuns(words: readonly string[]): string[] {
 
 /** Of each segment, whether it stands outside a run of menu items. */
 function outsideMenus(segments: readonly Segment[]): boolean[] {
-  const outside = segments.map(({ text, words }) => words.length > MAX_ITEM || SENTENCE.test(text));
+  const outside = segments.map(({ isSentence, tokens }) => tokens.length > MAX_ITEM || isSentence);
   let start = 0;
   for (let place = 0; place <= outside.length; place++) {
     if (outside[place] === false) continue;

@@ -17,12 +17,16 @@ const WORD = /\p{L}[\p{L}\p{M}]*/gu;
 
 /** The words of a text in their order, lower-case, without stop words. */
 export function tokens(text: string): string[] {
-  return wordsOf(normalised(text));
+  return withoutStopWords(wordsOf(normalised(text)));
 }
 
-/** The tokens of a text that is normalised already. */
+/** The words of a text that is normalised already, stop words included. */
 export function wordsOf(text: string): string[] {
-  return (text.match(WORD) ?? []).filter((word) => hasLengthOfWord(word) && !STOP_WORDS.has(word));
+  return (text.match(WORD) ?? []).filter(hasLengthOfWord);
+}
+
+export function withoutStopWords(words: readonly string[]): string[] {
+  return words.filter((word) => !STOP_WORDS.has(word));
 }
 
 /** A text as it is before it is split: lower-case, in normal form, without invisible characters. */

@@ -1,14 +1,14 @@
 /** The words a model knows and what each weighs (docs/page-to-prediction.md, section 4). */
 
 import { BadInput } from "./bad_input";
-import { pageTokens } from "./boilerplate";
 import type { JsonObject } from "./json";
 import { asObject, isArrayOf, isNumber, isString, parseJson } from "./json";
-import { content, type Page } from "./page";
+import type { Page } from "./page";
+import { type Reading, readBody, readWhole } from "./reading";
 import { tokens } from "./tokens";
 
 export interface Vocabulary {
-  /** How pages are read: with all their words (1), or without boilerplate (2). */
+  /** How pages are read: with all their words (1), or without boilerplate and words of another meaning (2). */
   readonly version: number;
   /** In the order of a model's inputs. */
   readonly words: readonly string[];
@@ -43,9 +43,9 @@ export function readVocabulary(bytes: Uint8Array): Vocabulary {
   return { version, words, idf, places: readPlaces(words, forms) };
 }
 
-/** The tokens of a page as models with this vocabulary read it. */
-export function tokensOf(page: Page, vocabulary: Vocabulary): string[] {
-  return vocabulary.version === WITH_BOILERPLATE ? tokens(content(page)) : pageTokens(page);
+/** The language and the tokens of a page as models with this vocabulary read it. */
+export function readingOf(page: Page, vocabulary: Vocabulary): Reading {
+  return vocabulary.version === WITH_BOILERPLATE ? readWhole(page) : readBody(page);
 }
 
 function readWords(value: unknown): readonly string[] {

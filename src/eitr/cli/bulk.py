@@ -8,10 +8,10 @@ from eitr.errors import InputError
 from eitr.io.json_lines import fail, read_rows
 from eitr.model import Classifier
 from eitr.pages import Page, Vocabulary
-from eitr.pages.boilerplate import page_tokens
 from eitr.pages.federated_vocabulary import agree, report
 from eitr.pages.page import FIELDS
 from eitr.pages.ranking import document_frequencies, most_weighty
+from eitr.pages.reading import read_body
 
 ADDED = ("line", "label", "probabilities")
 """Fields that are added to a row; a row's own of that name is passed through as `given_...`."""
@@ -81,7 +81,7 @@ def _pages(path: Path, on_bad_line: Callable[[InputError], None] = fail) -> Iter
 
 
 def _documents(path: Path) -> list[list[str]]:
-    documents = [page_tokens(found.page) for found in _pages(path)]
+    documents = [read_body(found.page).tokens for found in _pages(path)]
     if not any(documents):
         raise InputError(f"{path}: there is no page with words in it")
     return documents

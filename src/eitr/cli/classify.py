@@ -137,7 +137,7 @@ def _classify_page(classifier: "Classifier", source: str) -> _Classified:
         page = extract(document.data, content_type=document.content_type)
     except InputError as error:
         raise InputError(f"{source}: {error}") from error
-    known = classifier.vocabulary.known(classifier.vocabulary.tokens_of(page))
+    known = classifier.vocabulary.known(classifier.vocabulary.read(page).tokens)
     return _Classified(source, page.title, classifier.classify([page])[0], classifier.reasons(page), len(known))
 
 

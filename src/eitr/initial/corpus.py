@@ -7,9 +7,8 @@ from pathlib import Path
 
 from eitr.errors import InputError
 from eitr.io import json_lines as rows
-from eitr.pages.boilerplate import page_tokens
 from eitr.pages.page import Page
-from eitr.pages.tokens import tokens
+from eitr.pages.reading import read_body, read_whole
 from eitr.pages.vocabulary import VERSION, WITH_BOILERPLATE
 from eitr.taxonomy import NAMES, NON_SENSITIVE, index_of
 
@@ -69,7 +68,7 @@ def read_file(path: Path, version: int = VERSION) -> list[Labelled]:
 
 def _labelled(row: dict[str, object], path: Path, version: int) -> Labelled:
     page = _page(row)
-    words = tokens(page.content()) if version == WITH_BOILERPLATE else page_tokens(page)
+    words = (read_whole(page) if version == WITH_BOILERPLATE else read_body(page)).tokens
     return Labelled(
         # One string for each word, not one for each place where it stands: the pages would fill the memory.
         words=tuple(map(sys.intern, words)),

@@ -78,7 +78,7 @@ class Classifier:
         in menus, banners and notices are none, as they do not count. Of several forms that the model takes for one
         word, the page's most frequent is named. `extension/src/core/leading_words.ts` computes the same.
         """
-        words = self.vocabulary.tokens_of(page)
+        words = self.vocabulary.read(page).tokens
         columns, values = self.vocabulary.vector(words)
         tried = np.argsort(-values, kind="stable")[:MAX_TRIED]
         kept = [(columns, values), *((np.delete(columns, place), np.delete(values, place)) for place in tried)]

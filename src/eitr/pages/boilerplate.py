@@ -5,10 +5,11 @@ implementations.
 """
 
 import re
+from collections.abc import Sequence
 from importlib.resources import files
+from typing import NamedTuple
 
-from eitr.pages.page import Page
-from eitr.pages.tokens import normalised, tokens, words
+from eitr.pages.tokens import without_stop_words, words
 
 MIN_NAVIGATION = 4
 """So many navigation words in a row are a menu, wherever they stand."""
@@ -49,22 +50,36 @@ NAVIGATION, PHRASES = _read_phrases()
 _FIRST_OF_PHRASE = frozenset(PHRASES)
 
 
-def page_tokens(page: Page) -> list[str]:
+class Segment(NamedTuple):
+    """A part of a page's text: a line, a sentence or an item of a list."""
+
+    is_sentence: bool
+    words: list[str]
+    """All of them, stop words included."""
+    tokens: list[str]
+
+
+def segments_of(text: str) -> list[Segment]:
+    """Return the segments of a normalised text that have words."""
+    return [
+        Segment(_SENTENCE.search(segment) is not None, found, without_stop_words(found))
+        for segment in _SEGMENT_END.split(text)
+        if (found := words(segment))
+    ]
+
+
+def without_boilerplate(head: list[str], segments: Sequence[Segment]) -> list[str]:
     """Return the tokens of a page without those that stand only in menus, banners and notices.
 
-    >>> page_tokens(Page(title="Hay fever", text="Home | Contact\\nWe use cookies.\\n" + "Itchy eyes in spring. " * 4))
-    ['hay', 'fever', 'itchy', 'eyes', 'spring', 'itchy', 'eyes', 'spring', 'itchy', 'eyes', 'spring', 'itchy', \
-'eyes', 'spring']
+    `head` holds the tokens of its title, description and keywords, `segments` is its text.
     """
-    head = tokens("\n".join((page.title, page.description, page.keywords)))
-    segments = [(segment, words(segment)) for segment in _SEGMENT_END.split(normalised(page.text))]
-    segments = [(segment, found) for segment, found in segments if found]
-    without_notices = [_without_notices(found) for _, found in segments]
+    segments = [segment for segment in segments if segment.tokens]
+    without_notices = [_without_notices(segment.tokens) for segment in segments]
     outside_menus = _outside_menus(segments)
     readings = (
         (ENOUGH_WITHOUT_MENUS, (kept for kept, outside in zip(without_notices, outside_menus, strict=True) if outside)),
         (ENOUGH, without_notices),
-        (0, (found for _, found in segments)),
+        (0, (segment.tokens for segment in segments)),
     )
     for least, parts in readings:
         found = head + [word for part in parts for word in part]
@@ -102,12 +117,12 @@ def _without_runs(found: list[str]) -> list[str]:
     return kept[:-1]
 
 
-def _outside_menus(segments: list[tuple[str, list[str]]]) -> list[bool]:
+def _outside_menus(segments: Sequence[Segment]) -> list[bool]:
     """Say of each segment whether it stands outside a run of menu items."""
     outside: list[bool] = []
     run = 0
-    for segment, found in segments:
-        if len(found) <= MAX_ITEM and not _SENTENCE.search(segment):
+    for segment in segments:
+        if len(segment.tokens) <= MAX_ITEM and not segment.is_sentence:
             run += 1
             continue
         outside += [run < MIN_MENU] * run + [True]

@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 from eitr.errors import InputError
 from eitr.io.atomic import write_atomically
 from eitr.io.safetensors_file import read_limited
-from eitr.pages.boilerplate import page_tokens
 from eitr.pages.logarithm import ln
 from eitr.pages.page import Page
+from eitr.pages.reading import Reading, read_body, read_whole
 from eitr.pages.sparse import Row, SparseRows
 from eitr.pages.tokens import tokens
 
 FORMAT = "eitr-vocabulary"
 VERSION = 2
-"""Of new vocabularies. The version says how pages are read: with all their words (1), or without boilerplate (2)."""
+"""Of new vocabularies. The version says how pages are read: with all their words (1), or without boilerplate and
+words that are English only by accident (2)."""
 WITH_BOILERPLATE = 1
 MAX_WORDS = 100_000
 MAX_FORMS = 50_000
@@ -49,7 +50,7 @@ class Vocabulary:
     forms: Mapping[str, int] = field(default_factory=dict)
     """Each further form -> the place of the word it counts as."""
     version: int = VERSION
-    """How the pages are read that it was made for: see `tokens_of`."""
+    """How the pages are read that it was made for: see `read`."""
     _places: dict[str, int] = field(init=False, repr=False)
     """The place of each word and form."""
     _idf: list[float] = field(init=False, repr=False)
@@ -76,9 +77,9 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.words)
 
-    def tokens_of(self, page: Page) -> list[str]:
-        """Return the tokens of a page as models with this vocabulary read it."""
-        return tokens(page.content()) if self.version == WITH_BOILERPLATE else page_tokens(page)
+    def read(self, page: Page) -> Reading:
+        """Return the language and the tokens of a page as models with this vocabulary read it."""
+        return read_whole(page) if self.version == WITH_BOILERPLATE else read_body(page)
 
     def vector(self, words: Iterable[str]) -> Row:
         """Return the places of the words that are known, ascending, and their values."""
@@ -106,7 +107,7 @@ class Vocabulary:
 
     def rows(self, pages: Iterable[Page]) -> SparseRows:
         """Return the vectors of many pages."""
-        return SparseRows.of((self.vector(self.tokens_of(page)) for page in pages), width=len(self))
+        return SparseRows.of((self.vector(self.read(page).tokens) for page in pages), width=len(self))
 
     def to_json(self) -> str:
         """Return the file's text; numbers are written so that they are read back to the last bit."""

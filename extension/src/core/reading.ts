@@ -1,0 +1,27 @@
+/** What a page says to a model, as docs/page-to-prediction.md, section 3, specifies. */
+
+import { segmentsOf, withoutBoilerplate } from "./boilerplate";
+import { isHomograph, languageOf } from "./language";
+import { content, type Page } from "./page";
+import { normalised, withoutStopWords, wordsOf } from "./tokens";
+
+export interface Reading {
+  /** One of en, de, es, fr, it and pt; or "other"; or "unknown". */
+  readonly language: string;
+  readonly tokens: string[];
+}
+
+/** The language of a page and the tokens of all its content. */
+export function readWhole(page: Page): Reading {
+  const words = wordsOf(normalised(content(page)));
+  return { language: languageOf(words), tokens: withoutStopWords(words) };
+}
+
+/** The language of a page and its tokens, without boilerplate and words that are English only by accident. */
+export function readBody(page: Page): Reading {
+  const head = wordsOf(normalised([page.title, page.description, page.keywords].join("\n")));
+  const segments = segmentsOf(normalised(page.text));
+  const language = languageOf([...head, ...segments.flatMap(({ words }) => words)]);
+  const tokens = withoutBoilerplate(withoutStopWords(head), segments);
+  return { language, tokens: tokens.filter((word) => !isHomograph(word, language)) };
+}
