@@ -30,13 +30,13 @@ class Mixture:
     classes: tuple[float, ...] = (0.11, 0.11, 0.11, 0.11, 0.11, 0.45)
     real: float = 0.5
     """A sensitive page is cut out of a real one, if there are real pages of its class."""
-    real_harmless: float = 0.8
+    real_harmless: float = 0.6
     """So is a page that is not sensitive: there are more kinds of them than we can compose."""
     whole: float = 0.3
     """A real page is taken as it is; otherwise a part of it."""
     opening: float = 0.5
     """A part is the page's beginning; otherwise it begins anywhere."""
-    written: float = 0.4
+    written: float = 0.6
     """A page is made of our material alone; otherwise of rows."""
     sketched: float = 0.6
     """A written page is made of sketches, not of the lexicon alone."""

@@ -7,14 +7,16 @@ import numpy as np
 
 from eitr.initial.corpus import Labelled
 from eitr.initial.fit import Progress, Recipe, fit
+from eitr.initial.languages import foreign_forms, sketches
 from eitr.initial.material import Material, material
 from eitr.initial.sources import NEWS, Pages
 from eitr.initial.vocabulary_choice import weighted, with_forms
 from eitr.model import Classifier, Model, Network, Vector
+from eitr.pages.language import LANGUAGES
 from eitr.pages.vocabulary import Vocabulary
 from eitr.taxonomy import NAMES
 
-TEMPERATURE = 1.3
+TEMPERATURE = 1.5
 """Divides the logits: without it, the model is too sure on pages of other sources."""
 PIECE = 15
 """So many words of a page in a row stand for a headline."""
@@ -28,34 +30,43 @@ def make_classifier(training: Pages, recipe: Recipe, seed: int, progress: Progre
     """Return a classifier that was trained on the pages and on our own material."""
     rows, sources = headlines_and_pages(training)
     vocabulary = choose_vocabulary(rows, sources)
-    vector = calibrated_fit(vocabulary, rows, sources, material(), recipe, seed, progress)
+    vector = calibrated_fit(vocabulary, rows, sources, in_all_languages(material()), recipe, seed, progress)
     return Classifier(Model(network_for(vocabulary), vector), vocabulary)
 
 
 def headlines_and_pages(training: Pages) -> tuple[Sequence[Labelled], Pages]:
-    """Return the headlines of which pages are composed, and the real pages in English.
+    """Return the headlines of which pages are composed, and the real pages.
 
     Where there are no headlines, pieces of the real pages stand for them.
     """
-    sources = {
-        name: [page for page in pages if page.language == "en"] for name, pages in training.items() if name != NEWS
-    }
+    sources = {name: pages for name, pages in training.items() if name != NEWS}
     return training.get(NEWS) or pieces(sources), sources
 
 
 def choose_vocabulary(rows: Sequence[Labelled], sources: Pages) -> Vocabulary:
-    """Choose the words by the headlines and by pieces of the real pages that are as long."""
+    """Choose English words by the headlines and by pieces of real pages; words of other languages count as them."""
     documents = [*rows, *pieces(sources)]
     words, forms = with_forms(documents, material())
-    return weighted(words, documents, forms)
+    places = {word: place for place, word in enumerate(words)} | forms
+    return weighted(words, documents, forms | foreign_forms(places))
+
+
+def in_all_languages(ours: Material) -> Material:
+    """Return the material with our sketches in other languages, hard negatives and very short pages."""
+    added = [sketches(language) for language in LANGUAGES]
+    every = tuple(
+        (*own, *(sketch for of_language in added for sketch in of_language[label]))
+        for label, own in enumerate(ours.sketches)
+    )
+    return replace(ours, sketches=every)
 
 
 def pieces(sources: Pages) -> list[Labelled]:
-    """Return short pieces of the pages, so that pages of every length and source count alike."""
+    """Return short pieces of the English pages, as long as a headline, so that every page and source counts alike."""
     found = []
     for name, pages in sources.items():
         counts = [0] * len(NAMES)
-        for page in pages:
+        for page in (page for page in pages if page.language == LANGUAGES[0]):
             counts[page.label] += 1
             if counts[page.label] > MOST_PAGES:
                 continue

@@ -38,10 +38,10 @@ class Recipe:
     """The parameters after so many further passes, at the last rate, are averaged."""
     further_rates: tuple[float, ...] = (0.05, 0.05, 0.02, 0.02)
     """The learning rate of each pass of the second one."""
-    first_share: float = 0.25
+    first_share: float = 0.5
     """How much the parameters of the first training count in the average."""
     momentum: float = 0.9
-    dropout: float = 0.3
+    dropout: float = 0.5
     batch_size: int = 64
     mixture: Mixture = field(default_factory=Mixture)
 
