@@ -49,6 +49,9 @@ const TASKS = {
     });
   },
 
+  threshold: () => core.THRESHOLD,
+  answers: ({ cases }) => cases.map((known) => core.answerOf(...known)),
+
   draws: ({ pairs }) => pairs.map(([key, counter]) => core.draw(key, counter)),
   keys: ({ paths }) => paths.map(([seed, ...path]) => core.keyOf(seed, ...path)),
   permutations: ({ cases }) => cases.map(({ key, size, take }) => [...core.permutation(key, size, take)]),
