@@ -49,8 +49,7 @@ const TASKS = {
     });
   },
 
-  threshold: () => core.THRESHOLD,
-  answers: ({ cases }) => cases.map((known) => core.answerOf(...known)),
+  answers: ({ cases }) => ({ threshold: core.THRESHOLD, answers: cases.map((known) => core.answerOf(...known)) }),
 
   draws: ({ pairs }) => pairs.map(([key, counter]) => core.draw(key, counter)),
   keys: ({ paths }) => paths.map(([seed, ...path]) => core.keyOf(seed, ...path)),
