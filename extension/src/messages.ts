@@ -6,6 +6,7 @@
  */
 
 import { browser } from "./browser";
+import type { CannotTell } from "./core/answer";
 import type { Settings } from "./settings";
 
 /** What a content script may say. `page` is checked by `readPage`. */
@@ -33,10 +34,16 @@ export interface LeadingWord {
   share: number;
 }
 
-/** What the model says of a page. */
+/** What the model says of a page. What people are told follows from it and from their settings (`answerOf`). */
 export interface Verdict {
+  /** The most probable class, however probable it is. */
   topic: number;
-  confidence: number;
+  /** Of all classes, in the order of the taxonomy. */
+  probabilities: number[];
+  language: string;
+  /** How many different words of the vocabulary the page has. */
+  knownWords: number;
+  /** Those that spoke for the topic. */
   words: LeadingWord[];
   /** Version of the model, 0 for the one that comes with the extension. */
   version: number;
@@ -55,12 +62,14 @@ export interface PopupView {
   url: string;
   site: string;
   host: string;
+  /** Null until the page was read. */
   verdict: Verdict | null;
   /** The class the person chose for this page, if they did. */
   label: number | null;
-  /** The class that the badge shows; null below the threshold. */
+  /** The class that people are told; null if EITR cannot tell, or not yet. */
   shown: number | null;
-  threshold: number;
+  /** Why EITR cannot tell what the page is about, if so. */
+  cannotTell: CannotTell | null;
   trackers: ThirdParty[];
   others: string[];
   /** Whether the next visit to this host will be preceded by a warning. */

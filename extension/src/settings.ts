@@ -1,5 +1,6 @@
 /** What the person has chosen. Everything starts at "no": nothing is read, shown or sent before somebody says so. */
 
+import { THRESHOLD } from "./core/answer";
 import { BadInput } from "./core/bad_input";
 
 export interface Settings {
@@ -12,7 +13,7 @@ export interface Settings {
   /** Where updates go and models come from; empty if nobody named a server. */
   server: string;
   invitation: string;
-  /** How sure the model must be before the badge says anything. */
+  /** How probable a topic must be to be shown. */
   threshold: number;
   /** Ask before known sensitive pages with trackers are opened. */
   warnings: boolean;
@@ -30,7 +31,7 @@ export const DEFAULTS: Readonly<Settings> = {
   studies: false,
   server: "",
   invitation: "",
-  threshold: 0.6,
+  threshold: THRESHOLD,
   warnings: true,
   linkMarks: false,
   offSites: [],

@@ -40,6 +40,25 @@ def test_each_row_gets_a_label_and_six_probabilities_and_keeps_its_other_fields(
     assert (second["label"], second["n"]) == ("religion", 2)
 
 
+def test_each_row_says_which_of_the_three_answers_it_is(classifier, tmp_path):
+    rows = [{"text": "doctor doctors"}, {"text": "football"}, {"text": "doctor vote"}]
+    known = Classifier(classifier.model, Vocabulary(classifier.vocabulary.words, np.ones(6), {"doctors": 0}))
+    found = list(classified(known, write(tmp_path / "rows.jsonl", rows)))
+    assert [(row["shown"], row["cannot_tell"], row["known_words"]) for row in found] == [
+        (None, "words", 1),
+        (None, "words", 1),
+        (None, "close", 2),
+    ]
+    assert {row["language"] for row in found} == {"unknown"}
+
+
+def test_a_rows_own_fields_of_the_same_names_are_passed_through(classifier, tmp_path):
+    own = {name: f"my {name}" for name in bulk.ADDED}
+    (found,) = classified(classifier, write(tmp_path / "rows.jsonl", [{"text": "vote", **own}]))
+    assert {name: found[f"given_{name}"] for name in own} == own
+    assert not {name for name in own if found[name] == own[name]}
+
+
 def test_each_result_has_the_number_of_its_line(classifier, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"text": "vote"}\n\n{"text": "doctor", "line": "mine"}\n')

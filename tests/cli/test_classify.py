@@ -10,7 +10,9 @@ from typer.testing import CliRunner
 
 from eitr import __version__, cli
 from eitr.cli import commands
+from eitr.cli.classify import _Classified, _print_line, _print_prediction
 from eitr.errors import InputError
+from eitr.model.classifier import Prediction
 from eitr.taxonomy import NAMES
 
 EITR = Path(sys.executable).with_name("eitr")
@@ -42,14 +44,34 @@ def test_json_has_the_label_six_probabilities_and_as_many_words_as_asked_for():
         (word["weight"] for word in verdict["words"]), reverse=True
     )
     assert len(verdict["words"]) == 3
+    assert (verdict["shown"], verdict["cannot_tell"], verdict["language"]) == ("health", None, "en")
+    assert verdict["known_words"] > 3
 
 
-def test_a_page_without_a_known_word_is_said_to_have_none(tmp_path):
-    page = tmp_path / "page.html"
-    page.write_text("<p>xyzzy")
-    result = invoke("classify", str(page))
-    assert "none of the words" in result.output
-    assert "without a title" in result.output
+def test_a_page_of_which_the_model_cannot_tell_is_never_called_harmless(tmp_path):
+    dutch = "De kliniek heeft een nieuwe arts, en die is er ook voor wie niet verzekerd is of dat niet wil."
+    (tmp_path / "a.html").write_text(dutch)
+    (tmp_path / "b.html").write_text("<p>xyzzy")
+    output = invoke("classify", str(tmp_path / "a.html")).output
+    assert "Cannot tell: the page is in a language the model does not know." in output
+    assert "Words that led to it" not in output
+    first, second = invoke("classify", str(tmp_path)).output.splitlines()
+    assert first.startswith("cannot tell  ")
+    assert first.endswith("a.html  (the page is in a language the model does not know)")
+    assert second.endswith("b.html  (the page has too few words the model knows: 0)")
+    rows = [json.loads(line) for line in invoke("classify", str(tmp_path), "--json").output.splitlines()]
+    assert [(row["shown"], row["cannot_tell"]) for row in rows] == [(None, "language"), (None, "words")]
+
+
+def test_an_answer_that_is_not_sure_enough_says_how_sure(capsys):
+    chances = dict.fromkeys(NAMES, 0.1) | {"health": 0.48}
+    prediction = Prediction("health", chances, None, "close", 5, "en")
+    _print_prediction(_Classified("a.html", "", prediction, []), words=8)
+    _print_line(_Classified("a.html", "", prediction, []), words=8)
+    output = capsys.readouterr().out
+    assert "Cannot tell: the model is not sure enough: health 48 %." in output
+    assert "(a page without a title)" in output
+    assert output.splitlines()[-1].split("a.html")[1] == "  (the model is not sure enough: health 48 %)"
 
 
 def test_no_words_are_claimed_to_be_missing_when_none_are_asked_for():
@@ -91,7 +113,7 @@ def test_bad_files_are_left_out_and_named_unless_the_job_is_strict(tmp_path):
     }
     for name, (content, _) in bad.items():
         (tmp_path / name).write_bytes(content)
-    (tmp_path / "e.html").write_text("<p>insulin", "utf-16")
+    (tmp_path / "e.html").write_text("<p>insulin for diabetes patients", "utf-16")
     result = run("classify", str(tmp_path))
     assert result.returncode == 2
     assert result.stdout.decode().split()[0] == "health"

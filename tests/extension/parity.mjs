@@ -49,6 +49,8 @@ const TASKS = {
     });
   },
 
+  answers: ({ cases }) => ({ threshold: core.THRESHOLD, answers: cases.map((known) => core.answerOf(...known)) }),
+
   draws: ({ pairs }) => pairs.map(([key, counter]) => core.draw(key, counter)),
   keys: ({ paths }) => paths.map(([seed, ...path]) => core.keyOf(seed, ...path)),
   permutations: ({ cases }) => cases.map(({ key, size, take }) => [...core.permutation(key, size, take)]),

@@ -16,7 +16,7 @@ from .site import Site
 
 SAMPLE = Path(__file__).resolve().parents[2] / "src" / "eitr" / "assets" / "sample.html"
 TRACKERS = ("www.google-analytics.com", "connect.facebook.net", "static.criteo.net", "cdn.jsdelivr.net")
-UNSURE = (
+CANNOT_TELL = (
     "<!doctype html><title>Notes</title><p>The church of the hospital was painted before the election of the team.</p>"
 )
 
@@ -99,9 +99,9 @@ def _popups(extension: Extension, site: Site) -> Iterator[tuple[str, Page]]:
             popup.uncheck("#site-on")
             popup.wait_for_selector("#opinion", state="hidden")
             yield "popup-off", popup
-    with _shown(extension, site.put("notes.test", "/", UNSURE)) as page:
+    with _shown(extension, site.put("notes.test", "/", CANNOT_TELL)) as page:
         extension.wait_until_read(page)
-        yield from _popup(extension, page, "popup-unsure")
+        yield from _popup(extension, page, "popup-cannot-tell")
     extension.desk.evaluate("chrome.scripting.unregisterContentScripts()")
     with _shown(extension, site.put("slow.test", "/", FOOTBALL)) as page:
         yield from _popup(extension, page, "popup-waiting")

@@ -7,7 +7,8 @@ from .browser import until
 from .pages import FOOTBALL, HEALTH, RELIGION, tracked
 
 LATE_REPORT = """({ id, tab, url }) => new Promise((answered) => {
-  const page = { title: "Diabetes", description: "", keywords: "", text: "insulin diabetes hospital ".repeat(50) };
+  const text = "the insulin for diabetes in a hospital ".repeat(50);
+  const page = { title: "Diabetes", description: "", keywords: "", text };
   const sender = { id: chrome.runtime.id, frameId: 0, url, documentId: id, documentLifecycle: "active",
     tab: { id: tab, incognito: false } };
   chrome.runtime.onMessage.dispatch({ kind: "page", page }, sender, answered);

@@ -92,9 +92,8 @@ def visit(extension: Any, site: Site, host: str, page: Page) -> Any:
 
 def say(extension: Any, tab: Any, label: int) -> None:
     """Open the popup, agree, or choose another class."""
-    verdict = extension.view(tab)["verdict"]
     popup = extension.popup(tab)
-    if verdict["topic"] == label:
+    if extension.view(tab)["shown"] == label:
         popup.click("#agree")
     else:
         popup.select_option("#topic", label=TOPICS[label].title)

@@ -11,7 +11,12 @@ from .test_hostile import FOOTBALL, HEALTH, document
 
 REPORT = {
     "kind": "page",
-    "page": {"title": "", "description": "", "keywords": "", "text": "diabetes insulin hospital doctor " * 20},
+    "page": {
+        "title": "",
+        "description": "",
+        "keywords": "",
+        "text": "the doctor in the hospital has insulin for diabetes " * 20,
+    },
 }
 QUESTIONS: list[dict[str, Any]] = [
     {"kind": "popup", "tab": 1},

@@ -96,8 +96,8 @@ def worker_lives(extension: Extension, site: Site) -> bool:
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param(HEALTH + "<p>" + "lorem ipsum dolor " * 1_200_000 + "</p>", id="one paragraph"),
-        pytest.param(HEALTH + "<p>lorem ipsum dolor sit amet consectetur</p>" * 450_000, id="many paragraphs"),
+        pytest.param(HEALTH + "<p>" + "some of the words " * 1_200_000 + "</p>", id="one paragraph"),
+        pytest.param(HEALTH + "<p>some of the words that are on this one</p>" * 450_000, id="many paragraphs"),
     ],
 )
 def test_twenty_megabytes_of_text_are_read_from_the_beginning(extension, site, body):
@@ -108,7 +108,7 @@ def test_twenty_megabytes_of_text_are_read_from_the_beginning(extension, site, b
 
 @pytest.mark.long
 def test_twenty_megabytes_of_text_that_a_script_adds_keep_the_page_no_longer(extension, site):
-    grow = f"<script>document.body.append('{'lorem ipsum ' * 10}'.repeat(170_000))</script>"
+    grow = f"<script>document.body.append('{'of the text ' * 10}'.repeat(170_000))</script>"
     assert badge_of_large_page(extension, site, document(HEALTH + grow)) in ("H", "")
     assert worker_lives(extension, site)
 
@@ -116,12 +116,12 @@ def test_twenty_megabytes_of_text_that_a_script_adds_keep_the_page_no_longer(ext
 @pytest.mark.long
 def test_hundreds_of_thousands_of_paragraphs_that_a_script_adds_keep_the_page_no_longer(extension, site):
     grow = """<script>for (let n = 0; n < 300_000; n += 1)
-      document.body.append(Object.assign(document.createElement("p"), { textContent: "lorem ipsum dolor" }))</script>"""
+      document.body.append(Object.assign(document.createElement("p"), { textContent: "some of the words" }))</script>"""
     assert badge_of_large_page(extension, site, document(HEALTH + grow)) == "H"
 
 
 def test_twenty_megabytes_of_title_and_description_are_cut(extension, site):
-    flood = "insulin diabetes " * 600_000
+    flood = "the insulin for diabetes " * 400_000
     head = f'<meta name="description" content="{flood}"><meta property="og:title" content="{flood}">'
     assert badge_of(extension, site, document(HEALTH, title=flood, head=head)) == "H"
     assert worker_lives(extension, site)
@@ -187,7 +187,7 @@ def all_and_each(names):
 def test_a_form_named_like_a_part_of_the_document_changes_nothing(extension, site, names):
     forms = "".join(f'<form name="{name}"><input name="{name}"></form><img name="{name}">' for name in names)
     assert badge_of(extension, site, document(forms + HEALTH)) == "H"
-    assert badge_of(extension, site, document(forms + HEALTH + "<p>lorem ipsum</p>" * 13_000)) == "H"
+    assert badge_of(extension, site, document(forms + HEALTH + "<p>of the text</p>" * 13_000)) == "H"
 
 
 @all_and_each(NAMED)
@@ -224,7 +224,7 @@ def test_a_form_whose_fields_hide_its_own_methods_changes_nothing(extension, sit
     )
     fields = "".join(f'<input name="{name}">' for name in names)
     assert badge_of(extension, site, document(f"<form>{fields}{HEALTH}</form>")) == "H"
-    assert badge_of(extension, site, document(f"<form>{fields}{HEALTH}</form>" + "<p>lorem ipsum</p>" * 13_000)) == "H"
+    assert badge_of(extension, site, document(f"<form>{fields}{HEALTH}</form>" + "<p>of the text</p>" * 13_000)) == "H"
 
 
 OVERRIDES = {
@@ -236,7 +236,7 @@ OVERRIDES = {
         Document.prototype[name] = () => null;
         Object.defineProperty(document, "title", { get: () => "Church" });
         Object.defineProperty(HTMLElement.prototype, "innerText", { get: () => "bishop prayers gospel" })""",
-    "objects": """for (const name of ["kind", "page", "title", "text", "marks", "get", "set", "value", "judged", "id"])
+    "objects": """for (const name of ["kind", "page", "title", "text", "marks", "get", "set", "value", "verdict", "id"])
         Object.prototype[name] = "polluted" """,
     "observers": """MutationObserver = class { constructor() { throw 1 } observe() { throw 2 } };
         PerformanceObserver = MutationObserver""",
@@ -264,7 +264,7 @@ def test_what_nobody_sees_does_not_count(extension, site):
     much = HEALTH * 20
     hidden = f'<div style="display:none">{much}</div><div hidden>{much}</div><template>{much}</template>'
     assert badge_of(extension, site, document(RELIGION + hidden)) == "R"
-    assert badge_of(extension, site, document(RELIGION + hidden + "<p>lorem ipsum</p>" * 13_000)) == "R"
+    assert badge_of(extension, site, document(RELIGION + hidden + "<p>of the text</p>" * 13_000)) == "R"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from eitr.taxonomy import TOPICS
 
 SOURCE = Path(__file__).resolve().parents[2] / "extension" / "src"
-MADE = ("topic_", "about_", "category_", "sent_outcome_")
+MADE = ("topic_", "about_", "category_", "sent_outcome_", "popup_cannot_tell_")
 """Keys that scripts put together from names."""
 
 

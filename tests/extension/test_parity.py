@@ -15,13 +15,14 @@ import pytest
 
 from eitr.errors import InputError
 from eitr.model import Network, TrainingPlan, Vector, train
+from eitr.model.answer import THRESHOLD, answer
 from eitr.model.classifier import Classifier, Reason
 from eitr.model.random import Stream, key_of, permutation
 from eitr.model.update_encoding import DIFFERENCE, encoded
 from eitr.pages import Page, SparseRows, Vocabulary, tokens
-from eitr.pages.language import FUNCTION_WORDS, HOMOGRAPHS
+from eitr.pages.language import FUNCTION_WORDS, HOMOGRAPHS, LANGUAGES
 from eitr.pages.reading import read_body
-from eitr.taxonomy import index_of
+from eitr.taxonomy import NAMES, index_of
 
 from .node import ROOT, ask, needs
 
@@ -101,6 +102,26 @@ def test_every_golden_page_has_its_tokens_without_boilerplate(core: Core) -> Non
     cases = golden("boilerplate.json")["cases"]
     found = core("readings", pages=[case["page"] for case in cases])
     assert [reading["tokens"] for reading in found] == [case["tokens"] for case in cases]
+
+
+def test_every_golden_page_has_its_answer_and_all_numbers_of_the_rule_are_the_same(core: Core) -> None:
+    cases = golden("answers.json")["cases"]
+    asked = [(case["probabilities"], case["language"], case["known_words"], case["threshold"]) for case in cases]
+    others = [
+        ([0.0] * topic + [chance / 100] + [0.0] * (5 - topic), language, known, THRESHOLD)
+        for topic in (0, 5)
+        for chance in range(20, 101)
+        for language in (*LANGUAGES, "other", "unknown")
+        for known in range(16)
+    ]
+    expected = [answer(*case) for case in others]
+    assert {why for _, why in expected} == {None, "language", "words", "close"}
+    told = core("answers", cases=asked + others)
+    assert told["threshold"] == THRESHOLD
+    found = [(each["topic"], each["cannotTell"]) for each in told["answers"]]
+    named = [(None if topic is None else NAMES[topic], why) for topic, why in found[: len(cases)]]
+    assert named == [(case["answer"], case["cannot_tell"]) for case in cases]
+    assert found[len(cases) :] == expected
 
 
 def test_random_pages_have_the_same_vectors_to_the_last_bit(core: Core) -> None:
@@ -220,8 +241,8 @@ def test_a_thousand_real_pages_come_out_alike(core: Core, shipped: Classifier, s
     assert values.tolist() == rows.values.tolist()
     probabilities = np.array([page["probabilities"] for page in found])
     assert furthest("probabilities of 1000 pages", probabilities, expected) < 1e-5
-    for page, answer in list(zip(pages, found, strict=True))[::10]:
-        check_leading_words(answer["leading"], shipped.reasons(page))
+    for page, told in list(zip(pages, found, strict=True))[::10]:
+        check_leading_words(told["leading"], shipped.reasons(page))
 
 
 def check_leading_words(leading: list[dict[str, Any]], reasons: list[Reason]) -> None:

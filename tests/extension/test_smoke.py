@@ -3,7 +3,7 @@
 import pytest
 
 from .browser import READY, chromium_with_extension, until
-from .pages import FOOTBALL, HEALTH, tracked
+from .pages import DUTCH, FOOTBALL, HEALTH, tracked
 
 
 @pytest.fixture
@@ -123,11 +123,33 @@ def test_nobody_is_asked_to_agree_with_a_guess(agreed, site):
     page.reload()
     agreed.wait_until_read(page)
     view = agreed.view(page)
-    assert (view["shown"], view["label"]) == (None, None)
+    assert (view["shown"], view["cannotTell"], view["label"]) == (None, "close", None)
     assert view["verdict"]["topic"] != 5
     popup = agreed.popup(page)
+    assert "EITR cannot tell what this page is about: it is not sure enough." in popup.inner_text("#verdict")
     assert popup.is_hidden("#agree")
     assert popup.is_visible("#topic")
+
+
+def test_what_the_model_does_not_understand_is_not_called_harmless(agreed, site):
+    page = agreed.context.new_page()
+    page.goto(site.put("empty.test", "/", "<!doctype html><title>Xyzzy</title><p>Plugh"))
+    agreed.wait_until_read(page)
+    view = agreed.view(page)
+    assert (view["shown"], view["cannotTell"], view["verdict"]["knownWords"]) == (None, "words", 0)
+    page.goto(site.put("kliniek.test", "/", DUTCH))
+    agreed.wait_until_read(page)
+    until(lambda: "cannot tell" in agreed.spoken(page), what="the spoken title")
+    assert agreed.badge(page) == ""
+    popup = agreed.popup(page)
+    said = "EITR cannot tell what this page is about: it does not know the page's language."
+    assert popup.inner_text("#verdict").strip() == said
+    assert popup.inner_text("#question") == "What is this page about?"
+    assert popup.is_hidden("#agree")
+    popup.select_option("#topic", label="Health")
+    popup.click("#correct")
+    agreed.wait_for_badge(page, "H")
+    until(lambda: "This page is about health" in popup.inner_text("#verdict"), what="the person's own word")
 
 
 def after_a_while(address):

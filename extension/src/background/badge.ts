@@ -1,6 +1,7 @@
 /** The badge of a tab in the toolbar: a letter, a colour, and a title for screen readers. */
 
 import { browser } from "../browser";
+import { type Answer, answerOf } from "../core/answer";
 import { NON_SENSITIVE, TOPICS } from "../core/taxonomy";
 import { siteOf } from "../core/trackers";
 import { aboutTopic, say } from "../localise";
@@ -16,13 +17,10 @@ interface Badge {
   title: string;
 }
 
-/**
- * The class that is shown for a document: the person's own word, else the model's if it is sure enough; null for none.
- */
-export function shownTopic(seen: SeenDocument, { threshold }: Settings): number | null {
-  if (seen.label !== null) return seen.label;
-  if (seen.verdict === null || seen.verdict.confidence < threshold) return null;
-  return seen.verdict.topic;
+/** What is said about a document: the person's own word, else what the model can tell; null if it was not read yet. */
+export function shownAnswer({ label, verdict }: SeenDocument, { threshold }: Settings): Answer | null {
+  if (label !== null) return { topic: label, cannotTell: null };
+  return verdict && answerOf(verdict.probabilities, verdict.language, verdict.knownWords, threshold);
 }
 
 /** The latest update of each tab's badge: an older one that took longer must not overwrite it. */
@@ -58,8 +56,11 @@ async function badgeOf(seen: SeenDocument | undefined): Promise<Badge> {
   const host = hostOf(seen.url);
   if (host === "") return blank("badge_unknown");
   if (choices.offSites.includes(siteOf(host))) return blank("badge_off");
-  const topic = shownTopic(seen, choices);
-  if (topic === null || topic === NON_SENSITIVE) return blank(seen.judged ? "badge_nothing" : "badge_unknown");
+  const answer = shownAnswer(seen, choices);
+  if (answer === null) return blank("badge_unknown");
+  if (answer.topic === null) return blank("badge_cannot_tell");
+  if (answer.topic === NON_SENSITIVE) return blank("badge_nothing");
+  const { topic } = answer;
   const { letter, colour } = TOPICS[topic]!;
   const count = await trackerData().then(
     (known) => companies(thirdPartiesOf(seen, known).trackers).length,

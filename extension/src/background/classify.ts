@@ -1,5 +1,6 @@
 /** From a page to a verdict, and to the words that may be learned from later. */
 
+import { mostProbable } from "../core/answer";
 import { leadingWords } from "../core/leading_words";
 import { probabilities } from "../core/network";
 import type { Page } from "../core/page";
@@ -13,8 +14,7 @@ import { model } from "./model";
 export type WordCount = [word: string, count: number];
 
 export interface Classified {
-  /** Null where the page has no word that the model knows: there is nothing to judge by. */
-  verdict: Verdict | null;
+  verdict: Verdict;
   words: WordCount[];
 }
 
@@ -23,15 +23,14 @@ const MOST_UNKNOWN_WORDS = 500;
 
 export async function classify(page: Page): Promise<Classified> {
   const { network, vocabulary, version } = await model();
-  const { tokens: words } = readingOf(page, vocabulary);
-  const row = vector(words, vocabulary);
-  const kept = countedWords(words, vocabulary);
-  if (row.indices.length === 0) return { verdict: null, words: kept };
-  const chances = probabilities(network, row);
-  let topic = 0;
-  for (let other = 1; other < chances.length; other++) if (chances[other]! > chances[topic]!) topic = other;
-  const leading = topic === NON_SENSITIVE ? [] : leadingWords(network, vocabulary, words, topic);
-  return { verdict: { topic, confidence: chances[topic]!, words: leading, version }, words: kept };
+  const { language, tokens } = readingOf(page, vocabulary);
+  const row = vector(tokens, vocabulary);
+  const chances = [...probabilities(network, row)];
+  const topic = mostProbable(chances);
+  const words = topic === NON_SENSITIVE ? [] : leadingWords(network, vocabulary, tokens, topic);
+  const knownWords = row.indices.length;
+  const verdict = { topic, probabilities: chances, language, knownWords, words, version };
+  return { verdict, words: countedWords(tokens, vocabulary) };
 }
 
 /** Count a page's words: all that the vocabulary knows, and the most frequent of the others. */

@@ -45,7 +45,6 @@ export async function reported(message: object, sender: Sender): Promise<Content
   if (currentDocument(seen.tab) !== seen || seen.url !== url) return NOTHING;
   seen.verdict = judged.verdict;
   seen.label = label;
-  seen.judged = true;
   saveSoon(seen);
   await Promise.all([saveWords(seen, judged.words), saveDocuments()]);
   await updateEffects(seen);

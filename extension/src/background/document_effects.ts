@@ -3,7 +3,7 @@
 import { NON_SENSITIVE } from "../core/taxonomy";
 import { siteOf } from "../core/trackers";
 import { hostOf } from "./address";
-import { showBadge, shownTopic } from "./badge";
+import { showBadge, shownAnswer } from "./badge";
 import { currentDocument, type SeenDocument } from "./documents";
 import { settings } from "./settings_store";
 import { companies, thirdPartiesOf, trackerData } from "./third_parties";
@@ -19,9 +19,9 @@ export async function updateEffects(seen: SeenDocument): Promise<void> {
   await showBadge(seen.tab);
   const choices = await settings();
   const host = hostOf(seen.url);
-  const topic = shownTopic(seen, choices);
+  const topic = shownAnswer(seen, choices)?.topic ?? NON_SENSITIVE;
   if (!choices.classifying || host === "" || choices.offSites.includes(siteOf(host))) return;
-  if (topic === null || topic === NON_SENSITIVE) return;
+  if (topic === NON_SENSITIVE) return;
   const found = companies(thirdPartiesOf(seen, await trackerData()).trackers);
   if (found.length > 0) await remember(host, topic, found);
 }

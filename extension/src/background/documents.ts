@@ -17,8 +17,7 @@ export interface SeenDocument {
   tab: number;
   /** The page's address (`pageAddress`). */
   url: string;
-  /** Whether the page was judged since its address last changed. */
-  judged: boolean;
+  /** Null until the page was read at its present address. */
   verdict: Verdict | null;
   /** The class the person chose for this address. */
   label: number | null;
@@ -78,7 +77,7 @@ export function committed(tab: number, documentId: string | undefined, address: 
   const known = documents.get(id);
   // Without ids a reload looks like the old document; only what comes back from history may be it.
   const same = known !== undefined && (documentId !== undefined || back);
-  const found = same ? known : { id, tab, url, judged: false, verdict: null, label: null, hosts: [], time: 0 };
+  const found = same ? known : { id, tab, url, verdict: null, label: null, hosts: [], time: 0 };
   if (found.url !== url) moved(found, url);
   found.tab = tab;
   found.time = Date.now();
@@ -142,7 +141,6 @@ export function requested(request: Requested, host: string): SeenDocument | unde
 /** The address changed within the document. What was said of the old address no longer holds. */
 export function moved(found: SeenDocument, address: string): void {
   found.url = pageAddress(address);
-  found.judged = false;
   found.verdict = null;
   found.label = null;
   saveSoon(found);

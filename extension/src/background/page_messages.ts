@@ -7,7 +7,7 @@ import { type Calls, type Kind, type OptionsView, type PopupView, Problem } from
 import { readServer, type Settings } from "../settings";
 import { hostOf } from "./address";
 import { changeAndApply } from "./apply_settings";
-import { showAllBadges, shownTopic } from "./badge";
+import { showAllBadges, shownAnswer } from "./badge";
 import { updateEffects } from "./document_effects";
 import {
   currentDocument,
@@ -200,7 +200,7 @@ async function openDocument(wish: Wish): Promise<SeenDocument> {
 /** The document, if it still shows what the popup showed: it may have moved on to another page within itself. */
 async function openPage(wish: Wish): Promise<SeenDocument> {
   const seen = await openDocument(wish);
-  if (!seen.judged || seen.url !== wish["url"]) throw new Problem("problem_page_gone");
+  if (seen.verdict === null || seen.url !== wish["url"]) throw new Problem("problem_page_gone");
   return seen;
 }
 
@@ -217,7 +217,7 @@ async function popupView(seen: SeenDocument | undefined): Promise<PopupView> {
     verdict: null,
     label: null,
     shown: null,
-    threshold: choices.threshold,
+    cannotTell: null,
     trackers: [],
     others: [],
     remembered: false,
@@ -227,8 +227,10 @@ async function popupView(seen: SeenDocument | undefined): Promise<PopupView> {
   const parties = thirdPartiesOf(seen, await trackerData());
   const remembered = choices.warnings && (await rememberedHosts()).has(host);
   const { verdict, label } = seen;
-  const shown = shownTopic(seen, choices);
-  return { ...empty, state: seen.judged ? "ready" : "waiting", verdict, label, shown, ...parties, remembered };
+  const answer = shownAnswer(seen, choices);
+  if (answer === null) return { ...empty, state: "waiting", ...parties, remembered };
+  const { topic: shown, cannotTell } = answer;
+  return { ...empty, state: "ready", verdict, label, shown, cannotTell, ...parties, remembered };
 }
 
 async function optionsView(): Promise<OptionsView> {

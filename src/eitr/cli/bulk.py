@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 from eitr.errors import InputError
 from eitr.io.json_lines import fail, read_rows
 from eitr.model import Classifier
+from eitr.model.classifier import Prediction
 from eitr.pages import Page, Vocabulary
 from eitr.pages.federated_vocabulary import agree, report
 from eitr.pages.page import FIELDS
 from eitr.pages.ranking import document_frequencies, most_weighty
 from eitr.pages.reading import read_body
 
-ADDED = ("line", "label", "probabilities")
+ADDED = ("line", "label", "probabilities", "shown", "cannot_tell", "known_words", "language")
 """Fields that are added to a row; a row's own of that name is passed through as `given_...`."""
 
 BATCH = 512
@@ -31,7 +32,7 @@ class PageRow(NamedTuple):
 def classified(
     classifier: Classifier, path: Path, on_bad_line: Callable[[InputError], None] = fail
 ) -> Iterator[dict[str, Any]]:
-    """Yield, for each row of a file, its other fields, the number of its line, the label and the probabilities.
+    """Yield, for each row of a file, its other fields, the number of its line and the prediction (`ADDED`).
 
     `on_bad_line` is told of each line that is no page; if it returns, the next lines are classified all the same.
     """
@@ -39,7 +40,19 @@ def classified(
         predictions = classifier.classify([page for _, page, _ in rows])
         for (line, _, row), found in zip(rows, predictions, strict=True):
             passed = {(f"given_{name}" if name in ADDED else name): row[name] for name in row if name not in FIELDS}
-            yield {**passed, "line": line, "label": found.label, "probabilities": found.probabilities}
+            yield {**passed, "line": line, **as_fields(found)}
+
+
+def as_fields(prediction: Prediction) -> dict[str, Any]:
+    """Return a prediction as it is written to JSON."""
+    return {
+        "label": prediction.label,
+        "probabilities": prediction.probabilities,
+        "shown": prediction.shown,
+        "cannot_tell": prediction.cannot_tell,
+        "known_words": prediction.known_words,
+        "language": prediction.language,
+    }
 
 
 def central_vocabulary(paths: Sequence[Path], *, size: int) -> Vocabulary:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from eitr.cli.console import printable, tell
 from eitr.errors import InputError
-from eitr.taxonomy import TOPICS, index_of
+from eitr.taxonomy import NON_SENSITIVE, TOPICS, index_of
 
 if TYPE_CHECKING:
     from eitr.model import Classifier
@@ -39,13 +39,18 @@ def classify(
 ) -> None:
     """Say what pages are about, how sure the model is, and which words led to it.
 
+    There are three answers: a sensitive topic, not sensitive, or that the model cannot tell: because the page is in a
+    language it does not know, has too few words it knows, or because no class is probable enough.
+
     Pages stay on this machine: nothing is sent anywhere, except that a URL is fetched from its server.
 
     Of several pages, each gets a line. A folder stands for the files below it that end in .html, .htm, .xhtml or .txt,
     also with .gz.
 
     Rows may have any of title, description, keywords and text; their other fields are passed through (a field `label`
-    as `given_label`) next to `line`, `label` and `probabilities`.
+    as `given_label`) next to `line`, `label` (the most probable class), `probabilities`, `shown` (the topic that the
+    extension would show, or null), `cannot_tell` (null, or why: language, words, close), `known_words` and `language`.
+    With --json, pages have the same fields.
 
     Bad lines and files are reported on standard error and left out; the exit status is then 2. With --strict the first
     one ends the job.
@@ -100,7 +105,19 @@ class _Classified(NamedTuple):
     title: str
     prediction: "Prediction"
     reasons: "list[Reason]"
-    known_words: int
+
+    def why_not(self) -> str | None:
+        """Return why the model cannot tell what the page is about; None if it can."""
+        label, probabilities = self.prediction.label, self.prediction.probabilities
+        match self.prediction.cannot_tell:
+            case None:
+                return None
+            case "language":
+                return "the page is in a language the model does not know"
+            case "words":
+                return f"the page has too few words the model knows: {self.prediction.known_words}"
+            case "close":
+                return f"the model is not sure enough: {label} {100 * probabilities[label]:.0f} %"
 
 
 def _classify_pages(
@@ -137,15 +154,15 @@ def _classify_page(classifier: "Classifier", source: str) -> _Classified:
         page = extract(document.data, content_type=document.content_type)
     except InputError as error:
         raise InputError(f"{source}: {error}") from error
-    known = classifier.vocabulary.known(classifier.vocabulary.read(page).tokens)
-    return _Classified(source, page.title, classifier.classify([page])[0], classifier.reasons(page), len(known))
+    return _Classified(source, page.title, classifier.classify([page])[0], classifier.reasons(page))
 
 
 def _print_json(found: _Classified, words: int) -> None:
+    from eitr.cli.bulk import as_fields
+
     content = {
         "file": found.source,
-        "label": found.prediction.label,
-        "probabilities": found.prediction.probabilities,
+        **as_fields(found.prediction),
         "words": [{"word": reason.word, "weight": round(reason.weight, 4)} for reason in found.reasons[:words]],
         "title": found.title,
     }
@@ -153,37 +170,45 @@ def _print_json(found: _Classified, words: int) -> None:
 
 
 def _print_line(found: _Classified, words: int) -> None:
-    """Print a prediction on one line: the label, how sure the model is, the file and the words."""
-    label = found.prediction.label
-    sure = f"{100 * found.prediction.probabilities[label]:3.0f} %"
-    reasons = ", ".join(reason.word for reason in found.reasons[:words])
-    print(f"{label:<18}  {sure}  {printable(found.source)}{f'  ({reasons})' if reasons else ''}")
+    """Print the answer on one line: how sure the model is, the file, and the words; or why it cannot tell."""
+    label, why_not = found.prediction.label, found.why_not()
+    if why_not:
+        answer, sure, details = "cannot tell", "", why_not
+    else:
+        answer, sure = label, f"{100 * found.prediction.probabilities[label]:3.0f} %"
+        details = ", ".join(reason.word for reason in found.reasons[:words])
+    print(f"{answer:<18}  {sure:<5}  {printable(found.source)}{f'  ({details})' if details else ''}")
 
 
 def _print_prediction(found: _Classified, words: int) -> None:
-    """Print a prediction for people: one bar per class, the reasons below."""
-    title, (label, probabilities) = found.title, (found.prediction.label, found.prediction.probabilities)
+    """Print a prediction for people: the answer, one bar per class, and the words that led to it."""
     console = Console()
-    topic = TOPICS[index_of(label)]
-    console.print(Text.assemble("\n", (printable((title.splitlines() or ["(a page without a title)"])[0]), "bold")))
-    sure = f"{100 * probabilities[label]:.0f} % sure"
-    badge = f" {topic.letter} " if topic.letter else " – "
-    console.print(
-        Text.assemble(
-            (badge, f"bold white on {topic.colour}"),
-            " ",
-            (topic.title, "bold"),
-            f", {sure}: the page is about {topic.about}.\n",
-        )
-    )
-    for other in TOPICS:
-        share = probabilities[other.name]
+    title = (found.title.splitlines() or ["(a page without a title)"])[0]
+    console.print(Text.assemble("\n", (printable(title), "bold")))
+    console.print(_answer(found))
+    for topic in TOPICS:
+        share = found.prediction.probabilities[topic.name]
         bar = "█" * round(40 * share)
-        console.print(Text.assemble(f"{other.title:<20}", f"{100 * share:5.1f} %  ", (bar, other.colour)))
+        console.print(Text.assemble(f"{topic.title:<20}", f"{100 * share:5.1f} %  ", (bar, topic.colour)))
     reasons = [reason.word for reason in found.reasons[:words]]
-    if found.known_words == 0:
-        console.print("\nThe page has none of the words the model knows.\n")
-    elif reasons:
+    if found.prediction.cannot_tell or not words:
+        return
+    if reasons:
         console.print(Text.assemble("\nWords that led to it: ", (", ".join(reasons), "italic"), "\n"))
-    elif words:
+    else:
         console.print("\nNo single word led to it.\n")
+
+
+def _answer(found: _Classified) -> Text:
+    """Return which of the three answers it is, as a sentence with the badge before it."""
+    if why_not := found.why_not():
+        grey = TOPICS[NON_SENSITIVE].colour
+        return Text.assemble((" ? ", f"bold white on {grey}"), " ", ("Cannot tell", "bold"), f": {why_not}.\n")
+    topic = TOPICS[index_of(found.prediction.label)]
+    sure = f"{100 * found.prediction.probabilities[topic.name]:.0f} % sure"
+    return Text.assemble(
+        (f" {topic.letter or '–'} ", f"bold white on {topic.colour}"),
+        " ",
+        (topic.title, "bold"),
+        f", {sure}: the page is about {topic.about}.\n",
+    )

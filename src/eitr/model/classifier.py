@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eitr.errors import InputError
+from eitr.model.answer import CannotTell, answer
 from eitr.model.files import Model, load
 from eitr.model.prediction import logit_batches, predict
 from eitr.pages import Page, SparseRows, Vocabulary
-from eitr.taxonomy import NAMES
+from eitr.pages.sparse import Row
+from eitr.taxonomy import NAMES, NON_SENSITIVE
 
 MAX_REASONS = 8
 MIN_WEIGHT = 0.01
@@ -23,10 +25,22 @@ MAX_TRIED = 40
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a model makes of a page."""
+    """What a model makes of a page.
+
+    There are three answers: a topic (`shown`), that the model cannot tell (`cannot_tell`), or else "not sensitive".
+    """
 
     label: str
+    """The most probable class, however probable it is."""
     probabilities: dict[str, float]
+    shown: str | None
+    """The sensitive topic that the extension would show with its default settings."""
+    cannot_tell: CannotTell | None
+    """Why the model cannot tell what the page is about, if so."""
+    known_words: int
+    """How many different words of the vocabulary the page has; forms of one word count once."""
+    language: str
+    """One of `eitr.pages.language.LANGUAGES`, "other" or "unknown"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +78,17 @@ class Classifier:
 
     def classify(self, pages: Sequence[Page]) -> list[Prediction]:
         """Return a prediction for each page."""
-        return [_prediction(row) for row in self.probabilities(self.vocabulary.rows(pages))]
+        languages: list[str] = []
+        vectors: list[Row] = []
+        for page in pages:
+            language, words = self.vocabulary.read(page)
+            languages.append(language)
+            vectors.append(self.vocabulary.vector(words))
+        chances = self.probabilities(SparseRows.of(vectors, width=len(self.vocabulary))).tolist()
+        return [
+            _prediction(row, language, len(columns))
+            for row, language, (columns, _) in zip(chances, languages, vectors, strict=True)
+        ]
 
     def probabilities(self, rows: SparseRows) -> NDArray[np.float32]:
         """Return (rows, classes): the probabilities in the order of the taxonomy."""
@@ -94,9 +118,17 @@ class Classifier:
         return sorted(reasons, key=lambda reason: -reason.weight)[:MAX_REASONS]
 
 
-def _prediction(probabilities: NDArray[np.float32]) -> Prediction:
-    numbers = [round(float(number), 6) for number in probabilities]
-    return Prediction(NAMES[int(np.argmax(probabilities))], dict(zip(NAMES, numbers, strict=True)))
+def _prediction(probabilities: list[float], language: str, known_words: int) -> Prediction:
+    numbers = [round(number, 6) for number in probabilities]
+    topic, cannot_tell = answer(numbers, language, known_words)
+    return Prediction(
+        label=NAMES[numbers.index(max(numbers))],
+        probabilities=dict(zip(NAMES, numbers, strict=True)),
+        shown=None if topic is None or topic == NON_SENSITIVE else NAMES[topic],
+        cannot_tell=cannot_tell,
+        known_words=known_words,
+        language=language,
+    )
 
 
 def _log_odds(logits: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ when("options", "click", () => browser.runtime.openOptionsPage());
 when("welcome", "click", async () => {
   await browser.tabs.create({ url: browser.runtime.getURL("pages/welcome/welcome.html") });
 });
-when("agree", "click", () => label(view?.verdict?.topic));
+when("agree", "click", () => label(view?.shown ?? undefined));
 when("correct", "click", () => label(choice.value === "" ? undefined : Number(choice.value)));
 when("take-back", "click", async () => {
   if (view === null) return;
@@ -74,7 +74,7 @@ function show(fresh: PopupView): void {
   byId("welcome", HTMLElement).hidden = fresh.state !== "no-consent";
   byId("opinion", HTMLElement).hidden = !ready;
   // Where nothing was said there is nothing to agree to: a guess would become a label.
-  byId("agreeing", HTMLElement).hidden = topicOf(fresh) === null || fresh.label !== null;
+  byId("agreeing", HTMLElement).hidden = fresh.shown === null || fresh.label !== null;
   byId("own", HTMLElement).hidden = fresh.label === null;
   byId("question", HTMLElement).textContent = question(fresh);
   byId("site", HTMLElement).hidden = fresh.site === "" || fresh.state === "no-consent";
@@ -82,27 +82,21 @@ function show(fresh: PopupView): void {
   byId("site-text", HTMLElement).textContent = say("popup_site", fresh.site);
 }
 
-/** What the popup says the page is about; null where EITR is not sure. */
-function topicOf({ shown, verdict }: PopupView): number | null {
-  return shown ?? (verdict?.topic === NON_SENSITIVE ? NON_SENSITIVE : null);
-}
-
 /** What stands above the ways to answer. */
 function question(view: PopupView): string {
   if (view.label !== null) return say("popup_own", topicTitle(view.label));
-  return say(topicOf(view) === null ? "popup_what" : "popup_right");
+  return say(view.shown === null ? "popup_what" : "popup_right");
 }
 
 function showVerdict(view: PopupView): void {
-  const { state, verdict, label: own } = view;
-  const topic = topicOf(view);
-  byId("letter", HTMLElement).replaceChildren(...(state === "ready" && topic !== null ? [letterOf(topic)] : []));
-  byId("sentence", HTMLElement).textContent = sentence(state, topic);
-  const sure = state === "ready" && verdict !== null && own === null;
-  byId("sure", HTMLElement).textContent = sure
-    ? say("popup_sure", topicTitle(verdict.topic), confidence(verdict.confidence))
+  const { shown, verdict } = view;
+  byId("letter", HTMLElement).replaceChildren(...(shown === null ? [] : [letterOf(shown)]));
+  byId("sentence", HTMLElement).textContent = sentence(view);
+  const told = verdict !== null && tellsChance(view, verdict.topic);
+  byId("sure", HTMLElement).textContent = told
+    ? say("popup_sure", topicTitle(verdict.topic), confidence(verdict.probabilities[verdict.topic]!))
     : "";
-  const words = sure ? verdict.words : [];
+  const words = told ? verdict.words : [];
   byId("leading", HTMLElement).hidden = words.length === 0;
   byId("words", HTMLElement).replaceChildren(
     ...words.map(({ word, share }) => {
@@ -113,18 +107,27 @@ function showVerdict(view: PopupView): void {
   );
 }
 
+/**
+ * Whether the most probable class is named with its probability: the model's answer, and a topic that is not probable
+ * enough. Where EITR cannot tell, it never says "not sensitive".
+ */
+function tellsChance({ label, cannotTell }: PopupView, topic: number): boolean {
+  if (label !== null) return false;
+  return cannotTell === null || (cannotTell === "close" && topic !== NON_SENSITIVE);
+}
+
 /** No model is ever quite sure. */
 function confidence(share: number): string {
   return share > MOST_SURE ? `> ${percent(MOST_SURE)}` : percent(share);
 }
 
-function sentence(state: PopupView["state"], topic: number | null): string {
+function sentence({ state, shown, cannotTell }: PopupView): string {
   if (state === "no-consent") return say("popup_no_consent");
   if (state === "not-a-page") return say("popup_not_a_page");
   if (state === "off") return say("popup_off");
   if (state === "waiting") return say("popup_waiting");
-  if (topic === null) return say("popup_unsure");
-  return topic === NON_SENSITIVE ? say("popup_not_sensitive") : say("popup_about", aboutTopic(topic));
+  if (shown === null) return say(`popup_cannot_tell_${cannotTell}`);
+  return shown === NON_SENSITIVE ? say("popup_not_sensitive") : say("popup_about", aboutTopic(shown));
 }
 
 function showTrackers({ state, trackers, others, remembered, shown }: PopupView): void {

@@ -1,0 +1,63 @@
+"""What people are told about a page: a topic, "not sensitive", or that the model cannot tell and why.
+
+`docs/page-to-prediction.md`, section 7.1, specifies the rule; `extension/src/core/answer.ts` is the same in TypeScript,
+and `tests/golden/answers.json` holds cases for both.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from eitr.pages.language import LANGUAGES, OTHER
+from eitr.taxonomy import NON_SENSITIVE
+
+THRESHOLD = 0.6
+"""How probable a sensitive topic must be to be shown; the default of the extension, where users can change it."""
+LEAST_KNOWN = 2
+"""A page with fewer known words says too little: a single word must not decide."""
+LEAST_SURE = 0.5
+"""How probable non-sensitive must be for "not sensitive", on an English page or one too short to tell its language."""
+LEAST_SURE_NOT_ENGLISH = 0.9
+"""The same on a page in another of the six languages, where the model misses more."""
+LEAST_KNOWN_NOT_ENGLISH = 10
+"""How many known words such a page must have for "not sensitive"."""
+
+NOT_ENGLISH = frozenset(LANGUAGES) - {"en"}
+
+CannotTell = Literal["language", "words", "close"]
+"""Why the model cannot tell: the page's language, too few known words, or no class that is probable enough."""
+
+
+class Answer(NamedTuple):
+    """A class, or why there is none: exactly one of the two is None."""
+
+    topic: int | None
+    """A position in the taxonomy; `NON_SENSITIVE` for "not sensitive"."""
+    cannot_tell: CannotTell | None
+
+
+def answer(probabilities: Sequence[float], language: str, known_words: int, threshold: float = THRESHOLD) -> Answer:
+    """Return what to say about a page, given the model's probabilities in the order of the taxonomy.
+
+    `language` is that of the page (`eitr.pages.language`), and `known_words` the number of different words of the
+    vocabulary that it has, forms of one word counted once.
+
+    >>> answer([0.7, 0.1, 0.05, 0.05, 0.05, 0.05], "en", known_words=12)
+    Answer(topic=0, cannot_tell=None)
+    >>> answer([0.05, 0.05, 0.05, 0.05, 0.05, 0.75], "de", known_words=12)
+    Answer(topic=None, cannot_tell='close')
+    """
+    if language == OTHER:
+        return Answer(None, "language")
+    if known_words < LEAST_KNOWN:
+        return Answer(None, "words")
+    most = max(probabilities)
+    topic = probabilities.index(most)
+    if topic != NON_SENSITIVE:
+        least = threshold
+    elif language not in NOT_ENGLISH:
+        least = LEAST_SURE
+    elif known_words < LEAST_KNOWN_NOT_ENGLISH:
+        return Answer(None, "words")
+    else:
+        least = LEAST_SURE_NOT_ENGLISH
+    return Answer(topic, None) if most >= least else Answer(None, "close")
