@@ -33,7 +33,7 @@ def test_a_recipe_is_judged_on_every_source_by_models_that_did_not_see_it(
     news, home, reference = {"news_rows", "agnews_test"}, {"alexa_homepages_a", "web_unlabelled"}, {"medquad"}
     assert trained_on == [home | reference, news | reference, news | home, news | home | reference]
     assert set(verdicts.sources) == set(pages)
-    assert measure(verdicts)["english"]["mean_recall"] > 0.5
+    assert measure(verdicts, 0.6)["english"]["mean_recall"] > 0.5
 
 
 def test_without_headlines_pieces_of_pages_stand_for_them(toy_sources: Path) -> None:
@@ -41,7 +41,8 @@ def test_without_headlines_pieces_of_pages_stand_for_them(toy_sources: Path) -> 
     rows, sources = headlines_and_pages(training)
     assert max(len(row.words) for row in rows) == 15
     assert {row.section for row in rows} == {"alexa_homepages_a", "medquad", "web_unlabelled"}
-    assert {page.language for pages in sources.values() for page in pages} == {"en"}
+    assert {row.language for row in rows} == {"en"}
+    assert {page.language for pages in sources.values() for page in pages} == {"en", "de"}
 
 
 def test_pieces_are_spread_over_a_page_and_no_source_has_too_many() -> None:

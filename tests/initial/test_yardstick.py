@@ -1,12 +1,11 @@
-import re
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from eitr.initial.corpus import Labelled
 from eitr.initial.sources import Kind
-from eitr.initial.yardstick import THRESHOLD, Verdicts, calibration, headline_numbers, lowest_threshold, measure
+from eitr.initial.yardstick import Verdicts, calibration, headline_numbers, lowest_threshold, measure
 from eitr.initial.yardstick_report import markdown, svg
 from eitr.taxonomy import NAMES, NON_SENSITIVE
 
@@ -26,11 +25,14 @@ def verdicts(answers: list[tuple[Labelled, int, float]]) -> Verdicts:
     return Verdicts.of(probabilities, [answer[0] for answer in answers])
 
 
-def test_the_threshold_is_that_of_the_extension() -> None:
-    settings = Path(__file__).parents[2] / "extension" / "src" / "settings.ts"
-    found = re.search(r"threshold: ([\d.]+),", settings.read_text("utf-8"))
-    assert found is not None
-    assert float(found[1]) == THRESHOLD
+def test_what_the_model_cannot_tell_is_neither_shown_nor_called_harmless() -> None:
+    told = [("en", 12), ("other", 12), ("en", 1), ("de", 12)]  # only the first may be shown at 0.5
+    pages = [replace(page("wcxb", HEALTH), read_language=language) for language, _ in told] * 10
+    probabilities = np.tile(np.array([[0.5, 0.1, 0.1, 0.1, 0.1, 0.1]], np.float32), (40, 1))
+    found = headline_numbers(Verdicts.of(probabilities, pages, [known for _, known in told] * 10), 0.5)
+    assert found["recall"]["health"] == 0.25
+    assert found["called_harmless"] == 0
+    assert headline_numbers(Verdicts.of(probabilities, pages), 0.6)["called_harmless"] == 1  # with two answers only
 
 
 def test_a_topic_below_the_threshold_is_neither_a_false_alarm_nor_a_hit() -> None:
@@ -86,7 +88,7 @@ def measured() -> dict[str, object]:
     answers += [(page("alexa_homepages_a", NON_SENSITIVE, "de"), HEALTH, 0.7)] * 3
     answers += [(page("web_unlabelled", NON_SENSITIVE), HEALTH, 0.8)] * 2
     answers += [(page("web_unlabelled", NON_SENSITIVE), NON_SENSITIVE, 0.8)] * 6
-    return measure(verdicts(answers))
+    return measure(verdicts(answers), 0.6)
 
 
 def test_lengths_languages_and_unlabelled_pages_are_measured_apart(measured: dict) -> None:

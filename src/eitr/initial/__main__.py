@@ -12,10 +12,11 @@ from eitr.initial.build import SEED, build
 from eitr.initial.fit import Recipe
 from eitr.initial.leaving_out import SHIPPED, judge_model, judge_recipe, read_model
 from eitr.initial.sources import read_sources
-from eitr.initial.yardstick import THRESHOLD, Verdicts, measure
+from eitr.initial.yardstick import Verdicts, measure
 from eitr.initial.yardstick_report import markdown, svg
 from eitr.io.atomic import write_together
 from eitr.model import Classifier
+from eitr.model.answer import THRESHOLD
 
 ASSETS = Path(__file__).parents[1] / "assets"
 EVALUATION = Path("bench-out", "initial")

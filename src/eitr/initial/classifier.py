@@ -30,7 +30,7 @@ def make_classifier(training: Pages, recipe: Recipe, seed: int, progress: Progre
     """Return a classifier that was trained on the pages and on our own material."""
     rows, sources = headlines_and_pages(training)
     vocabulary = choose_vocabulary(rows, sources)
-    vector = calibrated_fit(vocabulary, rows, sources, in_all_languages(material()), recipe, seed, progress)
+    vector = calibrated_fit(vocabulary, rows, sources, with_more_sketches(material()), recipe, seed, progress)
     return Classifier(Model(network_for(vocabulary), vector), vocabulary)
 
 
@@ -51,7 +51,7 @@ def choose_vocabulary(rows: Sequence[Labelled], sources: Pages) -> Vocabulary:
     return weighted(words, documents, forms | foreign_forms(places))
 
 
-def in_all_languages(ours: Material) -> Material:
+def with_more_sketches(ours: Material) -> Material:
     """Return the material with our sketches in other languages, hard negatives and very short pages."""
     added = [sketches(language) for language in LANGUAGES]
     every = tuple(

@@ -24,6 +24,9 @@ class Labelled:
     source: str = ""
     """The file of the data folder that it comes from, without its ending."""
     language: str = "en"
+    """As the data say."""
+    read_language: str = "unknown"
+    """As it is told from the words, which decides what is shown."""
     identifier: str = ""
 
 
@@ -68,7 +71,7 @@ def read_file(path: Path, version: int = VERSION) -> list[Labelled]:
 
 def _labelled(row: dict[str, object], path: Path, version: int) -> Labelled:
     page = _page(row)
-    words = (read_whole(page) if version == WITH_BOILERPLATE else read_body(page)).tokens
+    language, words = read_whole(page) if version == WITH_BOILERPLATE else read_body(page)
     return Labelled(
         # One string for each word, not one for each place where it stands: the pages would fill the memory.
         words=tuple(map(sys.intern, words)),
@@ -77,6 +80,7 @@ def _labelled(row: dict[str, object], path: Path, version: int) -> Labelled:
         split=str(row.get("split", "")),
         source=path.name.split(".")[0],
         language=str(row.get("lang") or "en"),
+        read_language=language,
         identifier=str(row.get("id", "")),
     )
 

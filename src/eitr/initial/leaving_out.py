@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from eitr.errors import InputError
 from eitr.initial.classifier import make_classifier
 from eitr.initial.corpus import Labelled
@@ -10,7 +12,7 @@ from eitr.initial.fit import Progress, Recipe, vectors
 from eitr.initial.sources import Pages, for_judging, for_training, groups
 from eitr.initial.yardstick import Verdicts
 from eitr.model import Classifier, load
-from eitr.pages.vocabulary import Vocabulary
+from eitr.pages.vocabulary import WITH_BOILERPLATE, Vocabulary
 
 SHIPPED = "shipped"
 
@@ -47,4 +49,5 @@ def read_model(name: str) -> Classifier:
 
 def _verdicts(classifier: Classifier, judged: Sequence[Labelled]) -> Verdicts:
     rows = vectors(classifier.vocabulary, [page.words for page in judged])
-    return Verdicts.of(classifier.probabilities(rows), judged)
+    two_answers = classifier.vocabulary.version == WITH_BOILERPLATE
+    return Verdicts.of(classifier.probabilities(rows), judged, None if two_answers else np.diff(rows.starts).tolist())

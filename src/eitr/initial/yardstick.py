@@ -1,11 +1,11 @@
 """The yardstick: what a person would see on pages of sources that the model was not trained on.
 
-A topic is shown where it is the most probable class with at least the default threshold of the extension; otherwise
-nothing is. Every number is a mean over sources, so that a large source does not hide the others.
+A topic is shown, a page called not sensitive, or neither, by the rule of `eitr.model.answer`; version 0.1 had two
+answers only. Every number is a mean over sources, so that a large source does not hide the others.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from eitr.initial.corpus import Labelled
 from eitr.initial.sources import SOURCES, UNLABELLED, Kind
+from eitr.model.answer import LEAST_KNOWN, answer, least_threshold
+from eitr.pages.language import OTHER
 from eitr.taxonomy import NAMES, NON_SENSITIVE
 
-THRESHOLD = 0.6
-"""The default of the extension, in `extension/src/settings.ts`."""
 THRESHOLDS = (
     0.3,
     0.35,
@@ -68,33 +68,47 @@ class Verdicts:
     sources: NDArray[np.str_]
     languages: NDArray[np.str_]
     lengths: NDArray[np.int64]
+    least: NDArray[np.float64]
+    """The lowest threshold that may be chosen for the page; infinity where no topic may be shown."""
+    harmless: Mask
+    """Whether the page is called not sensitive if no topic is shown; otherwise the model cannot tell."""
 
     @classmethod
-    def of(cls, probabilities: NDArray[np.float32], pages: Sequence[Labelled]) -> "Verdicts":
-        """Put the probabilities beside what is known about the pages."""
+    def of(
+        cls, probabilities: NDArray[np.float32], pages: Sequence[Labelled], known: Sequence[int] | None = None
+    ) -> "Verdicts":
+        """Put the probabilities beside what is known about the pages.
+
+        `known` is the number of words of each page that the model knows; without it the model has two answers only.
+        """
+        least = np.zeros(len(pages))
+        harmless = np.ones(len(pages), np.bool_)
+        for place, count in enumerate(known or ()):
+            language = pages[place].read_language
+            if language == OTHER or count < LEAST_KNOWN:
+                least[place] = np.inf
+            else:
+                least[place] = least_threshold(language)
+            harmless[place] = answer(probabilities[place].tolist(), language, count).topic == NON_SENSITIVE
         return cls(
             probabilities,
             np.array([page.label for page in pages], np.int64),
             np.array([page.source for page in pages]),
             np.array([page.language for page in pages]),
             np.array([len(page.words) for page in pages], np.int64),
+            least,
+            harmless,
         )
 
     @classmethod
     def joined(cls, parts: Sequence["Verdicts"]) -> "Verdicts":
         """Return the verdicts of several parts as one."""
-        columns = ("probabilities", "labels", "sources", "languages", "lengths")
+        columns = [column.name for column in fields(cls)]
         return cls(*(np.concatenate([getattr(part, column) for part in parts]) for column in columns))
 
     def where(self, mask: Mask) -> "Verdicts":
         """Return the verdicts on some of the pages."""
-        return Verdicts(
-            self.probabilities[mask],
-            self.labels[mask],
-            self.sources[mask],
-            self.languages[mask],
-            self.lengths[mask],
-        )
+        return Verdicts(*(getattr(self, column.name)[mask] for column in fields(self)))
 
     @property
     def labelled(self) -> "Verdicts":
@@ -108,11 +122,11 @@ class Verdicts:
         >>> Verdicts.of(probabilities, [Labelled((), 0, "", "")] * 2).shown(0.6).tolist()
         [0, 5]
         """
-        sure = self.probabilities.max(axis=1) >= threshold
+        sure = self.probabilities.max(axis=1) >= np.maximum(threshold, self.least)
         return np.where(sure, self.probabilities.argmax(axis=1), NON_SENSITIVE)
 
 
-def measure(verdicts: Verdicts, threshold: float = THRESHOLD) -> dict[str, Any]:
+def measure(verdicts: Verdicts, threshold: float) -> dict[str, Any]:
     """Return all numbers, for a JSON file."""
     labelled = verdicts.labelled
     english = labelled.where(labelled.languages == ENGLISH)
@@ -161,6 +175,9 @@ def headline_numbers(verdicts: Verdicts, threshold: float, fewest: int = FEWEST)
         "recall": recall,
         "mean_recall": float(np.mean(measured)) if measured else None,
         "false_alarms": alarms,
+        "called_harmless": _mean_over_sources(
+            verdicts, ~harmless, (shown == NON_SENSITIVE) & verdicts.harmless, fewest
+        ),
     }
 
 

@@ -106,6 +106,14 @@ def _summary(measured: Measured) -> list[str]:
             *(_share(of["other_languages"]["false_alarms"]["all"]) for of in measured.values()),
             f"at most {_share(MOST_FALSE_ALARMS_IN_OTHER_LANGUAGES)}",
         ],
+        *(
+            [
+                f"sensitive, but called not sensitive, {name}",
+                *(_share(of[key]["called_harmless"]) for of in measured.values()),
+                goal,
+            ]
+            for name, key, goal in (("English", "english", ""), ("other languages", "other_languages", "never"))
+        ),
     ]
     lowest = ", ".join(f"{name} {of['lowest_threshold'] or 'none'}" for name, of in measured.items())
     thresholds = ", ".join(f"{name} {of['threshold']:g}" for name, of in measured.items())
