@@ -1,5 +1,4 @@
 import gzip
-import json
 import shutil
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from eitr.model import load
 from eitr.pages.vocabulary import Vocabulary
 
 QUICK = Recipe(pages=1500, rates=(0.3,) * 8, averaged=1)
-FILES = ("MODEL_CARD.md", "model.safetensors", "vocabulary.json", "vocabulary_comparison.json")
+FILES = ("MODEL_CARD.md", "model.safetensors", "vocabulary.json")
 
 
 class Built(NamedTuple):
@@ -28,7 +27,7 @@ class Built(NamedTuple):
 def built(toy_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = tmp_path_factory.mktemp("built")
     lines: list[str] = []
-    return Built(folder, build(toy_data, folder, 1, lines.append, date="2026-01-02", compare=True, recipe=QUICK), lines)
+    return Built(folder, build(toy_data, folder, 1, lines.append, date="2026-01-02", recipe=QUICK), lines)
 
 
 def test_one_call_builds_all_files_and_a_model_that_has_learned(built: Built) -> None:
@@ -40,20 +39,10 @@ def test_one_call_builds_all_files_and_a_model_that_has_learned(built: Built) ->
     assert built.lines[0] == "reading the data"
 
 
-def test_the_card_has_the_date_every_set_and_the_comparison(built: Built) -> None:
+def test_the_card_has_the_date_and_every_set(built: Built) -> None:
     card = (built.folder / "MODEL_CARD.md").read_text("utf-8")
     assert "Date: 2026-01-02" in card
-    assert all(f"| {name} |" in card for name in [*built.report.evaluations, *built.report.comparison])
-    written = json.loads((built.folder / "vocabulary_comparison.json").read_text("utf-8"))
-    assert written.keys() == built.report.comparison.keys()
-
-
-def test_a_build_without_comparison_keeps_the_one_that_is_there(toy_data: Path, built: Built, tmp_path: Path) -> None:
-    shutil.copy(built.folder / "vocabulary_comparison.json", tmp_path)
-    build(toy_data, tmp_path, 1, lambda _: None, recipe=QUICK)
-    before, after = (folder / "vocabulary_comparison.json" for folder in (built.folder, tmp_path))
-    assert after.read_bytes() == before.read_bytes()
-    assert "| plain top 1000 |" in (tmp_path / "MODEL_CARD.md").read_text("utf-8")
+    assert all(f"| {name} |" in card for name in built.report.evaluations)
 
 
 def test_the_same_data_and_seed_give_the_same_bytes(toy_data: Path, tmp_path: Path) -> None:

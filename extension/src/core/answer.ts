@@ -10,7 +10,9 @@ import { NON_SENSITIVE } from "./taxonomy";
 export const THRESHOLD = 0.45;
 /** The least threshold on a page in another of the six languages, where there are more false alarms. */
 const THRESHOLD_NOT_ENGLISH = 0.6;
-/** A page with fewer known words says too little: a single word must not decide. */
+/** The least threshold on a page with a single known word, which decides only if it has one meaning. */
+const THRESHOLD_ONE_WORD = 0.8;
+/** How many known words a page must have for "not sensitive". */
 const LEAST_KNOWN = 2;
 /** How probable non-sensitive must be for "not sensitive", in English or if the page is too short to tell. */
 const LEAST_SURE = 0.5;
@@ -36,14 +38,21 @@ export function answerOf(
 ): Answer {
   const english = language === "en" || language === "unknown";
   if (language === "other") return cannotTell("language");
-  if (knownWords < LEAST_KNOWN) return cannotTell("words");
+  if (knownWords === 0) return cannotTell("words");
   const topic = mostProbable(probabilities);
-  let least = english ? threshold : Math.max(threshold, THRESHOLD_NOT_ENGLISH);
+  let least = Math.max(threshold, leastThreshold(english, knownWords));
   if (topic === NON_SENSITIVE) {
-    if (!english && knownWords < LEAST_KNOWN_NOT_ENGLISH) return cannotTell("words");
+    if (knownWords < (english ? LEAST_KNOWN : LEAST_KNOWN_NOT_ENGLISH)) return cannotTell("words");
     least = english ? LEAST_SURE : LEAST_SURE_NOT_ENGLISH;
   }
-  return probabilities[topic]! >= least ? { topic, cannotTell: null } : cannotTell("close");
+  if (probabilities[topic]! >= least) return { topic, cannotTell: null };
+  return cannotTell(knownWords < LEAST_KNOWN ? "words" : "close");
+}
+
+/** The lowest threshold that may be chosen for a page. */
+function leastThreshold(english: boolean, knownWords: number): number {
+  if (knownWords === 1) return THRESHOLD_ONE_WORD;
+  return english ? 0 : THRESHOLD_NOT_ENGLISH;
 }
 
 /** The most probable class; of equals, the first. */

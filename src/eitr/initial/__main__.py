@@ -48,7 +48,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--date", default="not given", help="the date to write on the model card")
-    parser.add_argument("--compare", action="store_true", help="train with other vocabularies too, for the card")
     judging = parser.add_argument_group("to judge")
     judging.add_argument(
         "--evaluate", action="store_true", help="train without each group of sources and measure there"
@@ -67,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _build(options: argparse.Namespace) -> int:
     out = options.out or ASSETS
-    report = build(options.data_dir, out, options.seed, _say, date=options.date, compare=options.compare)
+    report = build(options.data_dir, out, options.seed, _say, date=options.date)
     for name, evaluation in report.evaluations.items():
         print(f"{name:24} accuracy {evaluation.accuracy:.3f}  macro recall {evaluation.macro_recall:.3f}")
     return 0

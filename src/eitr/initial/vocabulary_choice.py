@@ -1,9 +1,9 @@
-"""Four ways to choose a vocabulary, from the obvious to the one that ships.
+"""The choice of a vocabulary: a thousand words, and which further words count as one of them.
 
-The plain ranking takes the words of largest mean TF-IDF weight. Half of the pages are not sensitive, so their words
-crowd out those of the rare classes. The balanced ranking gives every class a share of its own. The informed one
-first takes the words we reserved, then fills up with the balanced ranking, in which our sketches count as pages. The
-one with forms does the same with inflections folded, and lets further words count as the chosen ones.
+Simply counted, the words of pages that are not sensitive would crowd out those of the rare classes. So every class has
+a share of its own. First come the words that we reserved, then those most typical of each class in the training rows
+and in our sketches; inflections count as one word, and the other words of the lexicon share a place with words of their
+subtopic.
 """
 
 import math
@@ -14,7 +14,7 @@ from dataclasses import replace
 from eitr.initial.corpus import Labelled
 from eitr.initial.forms import Inflections, forms_of, leftovers, named_groups
 from eitr.initial.material import Material
-from eitr.pages.ranking import Document, document_frequencies, most_weighty
+from eitr.pages.ranking import Document, document_frequencies
 from eitr.pages.vocabulary import Vocabulary
 from eitr.taxonomy import NAMES
 
@@ -38,26 +38,8 @@ RAREST = 10
 """No word's inverse document frequency is larger than that of a word in so many training rows."""
 
 
-def plain(pages: Sequence[Labelled], size: int = SIZE) -> list[str]:
-    """Return the words of largest mean TF-IDF weight over all pages."""
-    return most_weighty([page.words for page in pages], size)
-
-
-def balanced(rows: Sequence[Labelled], size: int = SIZE) -> list[str]:
-    """Return the words that speak most for each class in the rows, every class having its share."""
-    common = {word for word, count in _frequencies(rows).items() if count >= LEAST_DOCUMENTS}
-    return _by_share(_rates(rows), common, size)
-
-
-def informed(rows: Sequence[Labelled], material: Material, size: int = SIZE) -> list[str]:
-    """Return the reserved words, then those of the balanced ranking of rows and sketches, names left out."""
-    reserved = (word for words in material.reserved for word in words)
-    chosen = dict.fromkeys(reserved) | dict.fromkeys(_ranked(rows, material.sketches, material.names, size))
-    return list(chosen)[:size]
-
-
 def with_forms(rows: Sequence[Labelled], material: Material, size: int = SIZE) -> tuple[list[str], dict[str, int]]:
-    """Return the words of the informed choice, their inflections counted as one, and which words count as which.
+    """Return the words, their inflections counted as one, and which words count as which.
 
     The places that become free go to the groups of the lexicon's subtopics and to further words.
     """

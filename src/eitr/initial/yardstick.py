@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from eitr.initial.corpus import Labelled
 from eitr.initial.sources import SOURCES, UNLABELLED, Kind
-from eitr.model.answer import LEAST_KNOWN, answer, least_threshold
-from eitr.pages.language import OTHER
+from eitr.model.answer import answer, least_threshold
 from eitr.taxonomy import NAMES, NON_SENSITIVE
 
 THRESHOLDS = (
@@ -85,10 +84,7 @@ class Verdicts:
         harmless = np.ones(len(pages), np.bool_)
         for place, count in enumerate(known or ()):
             language = pages[place].read_language
-            if language == OTHER or count < LEAST_KNOWN:
-                least[place] = np.inf
-            else:
-                least[place] = least_threshold(language)
+            least[place] = least_threshold(language, count)
             harmless[place] = answer(probabilities[place].tolist(), language, count).topic == NON_SENSITIVE
         return cls(
             probabilities,

@@ -4,6 +4,7 @@
 and `tests/golden/answers.json` holds cases for both.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -17,8 +18,10 @@ Just above the lowest one at which the goals for false alarms hold on sources th
 """
 THRESHOLD_NOT_ENGLISH = 0.6
 """The least threshold on a page in another of the six languages, where there are more false alarms."""
+THRESHOLD_ONE_WORD = 0.8
+"""The least threshold on a page with a single known word, which decides only if it has one meaning."""
 LEAST_KNOWN = 2
-"""A page with fewer known words says too little: a single word must not decide."""
+"""How many known words a page must have for "not sensitive"."""
 LEAST_SURE = 0.5
 """How probable non-sensitive must be for "not sensitive", on an English page or one too short to tell its language."""
 LEAST_SURE_NOT_ENGLISH = 0.97
@@ -40,8 +43,12 @@ class Answer(NamedTuple):
     cannot_tell: CannotTell | None
 
 
-def least_threshold(language: str) -> float:
-    """Return the lowest threshold that may be chosen for pages in a language."""
+def least_threshold(language: str, known_words: int) -> float:
+    """Return the lowest threshold that may be chosen for a page; infinity if no topic may be shown."""
+    if language == OTHER or known_words == 0:
+        return math.inf
+    if known_words == 1:
+        return THRESHOLD_ONE_WORD
     return THRESHOLD_NOT_ENGLISH if language in NOT_ENGLISH else 0.0
 
 
@@ -58,16 +65,14 @@ def answer(probabilities: Sequence[float], language: str, known_words: int, thre
     """
     if language == OTHER:
         return Answer(None, "language")
-    if known_words < LEAST_KNOWN:
-        return Answer(None, "words")
     most = max(probabilities)
     topic = probabilities.index(most)
     if topic != NON_SENSITIVE:
-        least = max(threshold, least_threshold(language))
-    elif language not in NOT_ENGLISH:
-        least = LEAST_SURE
-    elif known_words < LEAST_KNOWN_NOT_ENGLISH:
-        return Answer(None, "words")
+        least = max(threshold, least_threshold(language, known_words))
+    elif known_words < (LEAST_KNOWN_NOT_ENGLISH if language in NOT_ENGLISH else LEAST_KNOWN):
+        least = math.inf
     else:
-        least = LEAST_SURE_NOT_ENGLISH
-    return Answer(topic, None) if most >= least else Answer(None, "close")
+        least = LEAST_SURE_NOT_ENGLISH if language in NOT_ENGLISH else LEAST_SURE
+    if most >= least:
+        return Answer(topic, None)
+    return Answer(None, "words" if known_words < LEAST_KNOWN or least == math.inf else "close")
