@@ -41,7 +41,7 @@ def test_each_row_gets_a_label_and_six_probabilities_and_keeps_its_other_fields(
 
 
 def test_each_row_says_which_of_the_three_answers_it_is(classifier, tmp_path):
-    rows = [{"text": "doctor doctors"}, {"text": "football"}, {"text": "doctor vote church"}]
+    rows = [{"text": "doctor doctors"}, {"text": "football"}, {"text": "doctor vote prayer"}]
     known = Classifier(classifier.model, Vocabulary(classifier.vocabulary.words, np.ones(6), {"doctors": 0}))
     found = list(classified(known, write(tmp_path / "rows.jsonl", rows)))
     assert [(row["shown"], row["cannot_tell"], row["known_words"]) for row in found] == [

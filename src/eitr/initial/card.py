@@ -49,8 +49,8 @@ def _in_a_hurry() -> list[str]:
         "such as the office that issues visas. German, Spanish, French, Italian and Portuguese it knows from a list of",
         "words; there it rather says that it cannot tell. Other languages it does not know, and says so.",
         "",
-        "**Measured on sources that were left out of training**, as the badge shows it (English, each number a mean over",
-        "sources; `python -m eitr.initial --evaluate --data-dir DIR` repeats it):",
+        "**Measured on sources that were left out of training**, as the badge shows it (English, each number a mean",
+        "over sources; `python -m eitr.initial --evaluate --data-dir DIR` repeats it):",
         "",
         *_table(
             ["in per cent", "version 0.1", "this model's recipe", "goal"],
@@ -99,7 +99,8 @@ def _data(material: Material, rows: int, real_pages: Mapping[str, int]) -> list[
         "",
         f"- {rows} headlines with summaries, HuffPost 2012-2018 (News Category Dataset), the training split;",
         "  none of them is in the package.",
-        f"- {sum(real_pages.values())} real pages from {len(real_pages)} sources, most of them English, none in the package: "
+        f"- {sum(real_pages.values())} real pages from {len(real_pages)} sources, most of them English; none is in the "
+        "package: "
         + ", ".join(f"{name} {count}" for name, count in sorted(real_pages.items()))
         + ". Those of web_unlabelled have no labels and count as not sensitive; about 3 % of them are sensitive.",
         f"- Written by us: a lexicon of {words} words in {subtopics} subtopics (`lexicon.json`), {sketches} sketches",
@@ -154,9 +155,9 @@ def _results(evaluations: Mapping[str, Evaluation]) -> list[str]:
     return [
         "## On single sets",
         "",
-        "Numbers are percentages; a column with the name of a class is its recall. Here the most probable class counts,",
-        "whatever its probability. The first two sets are of the newspaper that it was trained on, the others of sources",
-        "that it was not trained on. The recipe was chosen by sources that were left out. A look at the",
+        "Numbers are percentages; a column with the name of a class is its recall. Here the most probable class",
+        "counts, whatever its probability. The first two sets are of the newspaper that it was trained on, the others",
+        "of sources that it was not trained on. The recipe was chosen by sources that were left out. A look at the",
         "COVID-19 pages showed that pages which only mention the pandemic had become health; we then wrote 70 sketches",
         "of such pages, so its numbers are slightly too good. There are so few validation pages that their accuracy is",
         "known to about five points only.",
