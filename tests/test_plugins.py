@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +72,7 @@ def _as_before(monkeypatch):
     """Forget what a test loads."""
     monkeypatch.setattr(plugins, "_loaded", {})
     monkeypatch.setattr(plugins, "_waiting", {})
+    monkeypatch.setattr(plugins, "_packages", {})
     for registry in (RULES, ATTACKS, SOURCES):
         monkeypatch.setattr(registry, "_entries", dict(registry._entries))
         monkeypatch.setattr(registry, "_installed", None)
@@ -107,6 +108,17 @@ def test_a_file_is_loaded_once_however_often_it_is_named(tmp_path):
     chosen = RULES["mine"]
     plugins.load_plugin(path)
     assert RULES["mine"] is chosen
+
+
+def test_files_of_the_same_name_are_all_recorded(tmp_path):
+    before = {"mine.py": "the digest of an earlier one"}
+    for number, name in enumerate(("a", "b")):
+        (tmp_path / name).mkdir()
+        plugins.load_plugin(write(tmp_path / name, RULE.replace('"mine"', f'"mine-{number}"')))
+    first, second = plugins._loaded.values()
+    assert plugins.loaded_files() == {"mine.py": first, "2/mine.py": second}
+    assert plugins.loaded_files(before) == {**before, "2/mine.py": first, "3/mine.py": second}
+    assert plugins.loaded_files({"mine.py": second}) == {"mine.py": second, "2/mine.py": first}
 
 
 def test_the_variable_names_files_that_are_loaded_when_a_name_is_not_known(tmp_path, monkeypatch):
@@ -154,15 +166,18 @@ def test_an_entry_point_is_imported_when_its_name_is_asked_for_and_not_before(tm
     write(tmp_path, RULE, "installed_rules.py")
     write(tmp_path, "1 / 0", "broken_rules.py")
     monkeypatch.syspath_prepend(str(tmp_path))
-    points = [
-        EntryPoint("mine", "installed_rules:Mine", "eitr.rules"),
-        EntryPoint("broken", "broken_rules:Broken", "eitr.rules"),
-    ]
-    install(monkeypatch, *points)
+    (tmp_path / "my_rules-1.2.dist-info").mkdir()
+    write(tmp_path / "my_rules-1.2.dist-info", "Name: my-rules\nVersion: 1.2\n", "METADATA")
+    points = "[eitr.rules]\nmine = installed_rules:Mine\nbroken = broken_rules:Broken\n"
+    write(tmp_path / "my_rules-1.2.dist-info", points, "entry_points.txt")
+    (package,) = distributions(path=[str(tmp_path)])
+    install(monkeypatch, *package.entry_points)
     assert make_rule("median").name == "median"
     assert "installed_rules" not in sys.modules
+    assert plugins.loaded_packages() == {}
     assert make_rule("mine").name == "mine"
-    with pytest.raises(InputError, match=r"'broken' in eitr\.rules cannot be loaded: ZeroDivisionError"):
+    assert plugins.loaded_packages() == {"my-rules": "1.2"}
+    with pytest.raises(InputError, match=r"'broken' in eitr\.rules of the package my-rules cannot be loaded: Zero"):
         list(RULES)
     monkeypatch.delitem(sys.modules, "installed_rules")
 

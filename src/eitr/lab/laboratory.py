@@ -44,7 +44,7 @@ from eitr.lab.simulation.compute import check_runs, compute, examples_for, pick_
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.population import ROOT_SHARE
 from eitr.lab.simulation.progress import Tally, progress_shown
-from eitr.plugins import loaded_files
+from eitr.plugins import loaded_files, loaded_packages
 from eitr.robust.threads import thread_count
 
 if TYPE_CHECKING:
@@ -348,14 +348,16 @@ def _prepare(
         data_digest=data_digest,
         data_arguments=list(data_arguments),
         grid=grid,
-        plugins={**(before.plugins if before else {}), **loaded_files()},
+        plugins=loaded_files(before.plugins if before else None),
         device=device.type,
         hardware=hardware(device),
         versions={
+            **(before.versions if before else {}),
             "eitr": __version__,
             "python": platform.python_version(),
             "numpy": np.__version__,
             "torch": torch.__version__,
+            **loaded_packages(),
         },
         started=started,
     )
