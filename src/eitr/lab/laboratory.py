@@ -172,8 +172,9 @@ def compare(
     if before is not None and grid.as_json() != held:
         raise InputError(f"{folder} holds another comparison: resume it without options, or choose another --out")
     if data is None:
-        data, known = before.data_and_options() if before else ("builtin", FileOptions())
-        options = options if options is not None and options.arguments() else known
+        data = before.data_path() if before else "builtin"
+        if before and not (options and options.arguments()):
+            options = before.file_options()
     source = find_data(data, options)
     profile = comparison_profile(source.name, seeds or (before.seeds if before else DEFAULT_SEEDS))
     how = _Computation(folder, source, device, data_dir, resume, checkpoint_seconds, quiet)

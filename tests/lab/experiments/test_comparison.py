@@ -129,8 +129,11 @@ def plugin(tmp_path, monkeypatch):
 def test_a_rule_of_a_plugin_is_compared_on_own_data(plugin, tmp_path, monkeypatch):
     bad_line = {"title": "x", "body": "y", "topic": ""}
     own = [{"title": row["title"], "body": row["text"], "topic": row["label"].upper()} for row in rows(120)]
+    own[0]["topic"] = "doctor, nurse"
     data = write(tmp_path / "pages.csv", [*own, bad_line])
-    files = ["--text-column", "body", "--label-column", "topic", "--skip-bad"]
+    (tmp_path / "map.json").write_text('{"doctor, nurse": "health"}')
+    columns = ["--text-column", "body", "--label-column", "topic"]
+    files = [*columns, "--label-map", tmp_path / "map.json", "--skip-bad"]
     small = ["--clients", 5, "--attackers", 0.2, "--rounds", 2, "--steps", 2, "--seeds", 1, "--device", "cpu"]
     out = ["--out", tmp_path / "lab"]
     chosen = ["--rule", "median,my-median", "--attack", "shift", *small]
@@ -141,13 +144,20 @@ def test_a_rule_of_a_plugin_is_compared_on_own_data(plugin, tmp_path, monkeypatc
     told = json.loads((tmp_path / "lab" / "lab.json").read_text())
     assert told["data"].startswith("pages@")
     assert told["plugins"].keys() == {"my_rule.py"}
-    assert f"--data pages.csv {' '.join(files)} --seeds 1 --plugin my_rule.py --out results" in told["command"]
+    shown = " ".join([*columns, "--label-map", """'{"doctor, nurse": "health"}'""", "--skip-bad"])
+    assert f"--data pages.csv {shown} --seeds 1 --plugin my_rule.py --out results" in told["command"]
     assert str(tmp_path) not in (tmp_path / "lab" / "report.json").read_text()
 
     monkeypatch.setattr(laboratory, "compute", lambda runs, context, examples: iter(runs))
     resumed = invoke("lab", "compare", *out, "--resume", "--device", "cpu", "--plugin", plugin)
     assert resumed.exit_code == 0, (resumed.output, resumed.exception)
     assert json.loads((tmp_path / "lab" / "lab.json").read_text()) == told
+    # Earlier versions wrote the name of a file that there was not: the options can be given again.
+    stored = told["data_arguments"]
+    stored[stored.index("--label-map") + 1] = "label-map.json"
+    (tmp_path / "lab" / "lab.json").write_text(json.dumps(told))
+    again = invoke("lab", "compare", *out, "--resume", "--device", "cpu", "--plugin", plugin, *files)
+    assert again.exit_code == 0, (again.output, again.exception)
     write(data, own[:-1])
     refused = invoke("lab", "compare", *out, "--resume", "--plugin", plugin)
     assert "holds results of other settings" in str(refused.exception)

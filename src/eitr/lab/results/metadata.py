@@ -77,10 +77,13 @@ class LabMetadata:
         option, data, *words = self._data_arguments()
         return [option, Path(data).name, *words]
 
-    def data_and_options(self) -> tuple[str, FileOptions]:
-        """Return the data as `--data` names them, and how their files are read."""
-        _, data, *words = self._data_arguments()
-        return data, options_of(words)
+    def data_path(self) -> str:
+        """Return the data as `--data` names them."""
+        return self._data_arguments()[1]
+
+    def file_options(self) -> FileOptions:
+        """Return how the files of the data are read."""
+        return options_of(self._data_arguments()[2:])
 
     def _data_arguments(self) -> Sequence[str]:
         # Older labs wrote no words: they read data sets, and prepared files, by their name.
