@@ -206,6 +206,16 @@ def test_every_command_that_looks_something_up_takes_plugins(tmp_path):
     assert "cannot be read" in str(invoke("lab", "list", "--plugin", tmp_path / "absent.py").exception)
 
 
+def test_square_brackets_in_a_summary_are_shown_as_they_are(tmp_path):
+    summary = "mean of [low, high] [/x]"
+    texts = (RULE.replace("a mean of mine", summary).replace("what the mean", "[/x] what"),
+             OTHERS.replace("pages of mine", summary))  # fmt: skip
+    given = [word for number, text in enumerate(texts) for word in ("--plugin", write(tmp_path, text, f"{number}.py"))]
+    for command in ("rules", "data list", "lab compare --list"):
+        assert "[low, high]" in invoke(*command.split(), *given).output
+    assert "[/x] what is multiplied" in " ".join(invoke("rules", "mine", *given).output.split())
+
+
 def test_a_rule_of_a_file_aggregates(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save(tmp_path / "updates.npy", np.array([[1.0], [3.0]], np.float32))
