@@ -15,6 +15,7 @@ from eitr.datasets.own.files import class_problems, format_of, own_pages
 from eitr.datasets.own.options import FileOptions
 from eitr.datasets.registry import SOURCES, check_options, load
 from eitr.datasets.sampling import stratified_split
+from eitr.datasets.vectors import NO_WORDS
 from eitr.errors import InputError
 from eitr.io.json_lines import fail
 from eitr.pages.tokens import tokens
@@ -161,6 +162,8 @@ def _findings(
     found = [*problems]
     if not problems:
         found += [f"{path}: {problem}" for problem in class_problems(labels, test, classes)]
+    if not found and not (full & ~test).any():
+        found.append(f"{path}: {NO_WORDS}")
     return Findings(
         path=path,
         format=file_format,
