@@ -96,7 +96,9 @@ def test_labels_can_be_numbers(tmp_path):
 def test_data_of_fewer_classes_say_so(tmp_path):
     two = ("health", "non-sensitive")
     path = write(tmp_path / "two.csv", rows(classes=two))
-    refused(path, r"no page of the class politics, .*--classes health,non-sensitive\)")
+    refused(path, r"no page of the class politics, .*--classes health,non-sensitive\)$")
+    one = write(tmp_path / "one.csv", rows(classes=("health",)))
+    refused(one, r"no page of the class politics, .*non-sensitive: add some, or map a label to it \(--label-map\)$")
     assert set(load(path, options=FileOptions(classes=two)).labels.tolist()) == {0, 5}
     refused(path, "the label is none of health, politics: 'non-sensitive'", classes=("health", "politics"))
 
