@@ -181,6 +181,10 @@ def test_a_rule_of_a_plugin_is_compared_on_own_data(plugin, tmp_path, monkeypatc
         ({"attacks": ("ipm:delta=1",)}, "'ipm' has no setting 'delta'"),
         ({"steps": 0}, "at least 1"),
         ({"alpha": (0.0,)}, "above 0"),
+        ({"alpha": (float("inf"),)}, "finite and above 0"),
+        ({"learning_rate": 10**400}, "finite and above 0"),
+        ({"rounds": 10**7}, "at least 1 and at most 1000000"),
+        ({"clients": (10**400,)}, "at least 1 and at most 1000000"),
         ({"participation": (0.5, 0.0)}, "the participation is a share of the clients, above 0, at most 1"),
         ({"participation": (1.5,)}, "the participation is a share of the clients"),
         ({"participation": (float("nan"),)}, "the participation is a share of the clients"),
@@ -189,6 +193,22 @@ def test_a_rule_of_a_plugin_is_compared_on_own_data(plugin, tmp_path, monkeypatc
 def test_a_grid_that_makes_no_sense_is_one_line(changes, words):
     with pytest.raises(InputError, match=words):
         Grid(**{"rules": ("median",), "attacks": ("shift",), **changes})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rounds": "9"}, "rounds must be a whole number, not '9'"),
+        ({"attackers": 0.3}, "attackers must be a list of numbers, not 0.3"),
+        ({"rules": ["median", 3]}, "rules must be a list of texts"),
+        ({"clients": [True]}, "clients must be a list of whole numbers"),
+        ({"round": 9}, "a comparison has rules, .*, not round"),
+    ],
+)
+def test_values_of_a_grid_of_another_type_are_one_line(change, words):
+    good = Grid(rules=("median",), attacks=("shift",)).as_json()
+    with pytest.raises(InputError, match=words):
+        Grid.from_json(good | change)
 
 
 def test_the_command_line_passes_everything_on_and_its_command_is_one_it_takes(monkeypatch):
