@@ -166,6 +166,8 @@ def compare(
         "steps": steps,
         "learning_rate": learning_rate,
     }
+    if resume and before is None and rules is None:
+        raise InputError(f"there is nothing to resume in {folder}: choose another --out, or name rules and attacks")
     held = {} if before is None else dict(before.grid)
     chosen = {name: list(value) if isinstance(value, Sequence) else value for name, value in given.items()}
     grid = Grid.from_json(held | {name: value for name, value in chosen.items() if value is not None})
@@ -176,7 +178,9 @@ def compare(
         if before and not (options and options.arguments()):
             options = before.file_options()
     source = find_data(data, options)
-    profile = comparison_profile(source.name, seeds or (before.seeds if before else DEFAULT_SEEDS))
+    if seeds is None:
+        seeds = before.seeds if before else DEFAULT_SEEDS
+    profile = comparison_profile(source.name, seeds)
     how = _Computation(folder, source, device, data_dir, resume, checkpoint_seconds, quiet)
     return _run([Comparison(grid)], profile, grid.as_json(), how)
 
