@@ -349,6 +349,9 @@ def test_a_folder_without_labels_or_their_columns_is_an_error(folder):
     listed(folder, "saved/0.html,health", header="file,topic")
     refused(folder, "labels.csv: lacks the column 'label'; it has file, topic: .*--label-column")
     refused(folder, "HTML files have no columns: leave out --text-column", columns={"text": "body"})
+    (folder / "labels.csv").rename(folder / "others.csv")
+    (folder / "labels.csv").symlink_to("others.csv")
+    refused(folder, "labels.csv: is a symbolic link: copy the file itself")
     (folder / "labels.csv").unlink()
     refused(folder, "there is no labels.csv in it: write one with the columns file and label")
 
