@@ -1,5 +1,6 @@
 """Big files, plain or gzip, read piece by piece: damage becomes an InputError, and no line fills the memory."""
 
+import codecs
 import gzip
 import sys
 import zlib
@@ -11,6 +12,7 @@ from typing import Any, BinaryIO
 from eitr.errors import InputError
 
 _GZIP = b"\x1f\x8b"
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DAMAGE = (OSError, EOFError, zlib.error)
 
 
@@ -36,10 +38,16 @@ class Stream:
             raise InputError(f"{self._path}: cannot be read: damaged or cut off") from error
 
     def lines(self, limit: int) -> Iterator[bytes]:
-        """Yield the lines with their ends; refuse a line of over `limit` bytes, and over `most` bytes in all."""
+        """Yield the lines of a text in UTF-8, with their ends and without a byte order mark.
+
+        A line of over `limit` bytes, over `most` bytes in all, and a text in UTF-16 are InputErrors.
+        """
         number = 1
         while line := self._line(limit, number):
-            yield line
+            if number == 1 and line.startswith(_UTF16):
+                advice = "convert the file, for example with iconv -f utf-16 -t utf-8"
+                raise InputError(f"{self._path}: is text in UTF-16, not in UTF-8: {advice}")
+            yield line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             number += 1
 
     def _line(self, limit: int, number: int) -> bytes:
@@ -48,7 +56,7 @@ class Stream:
         except _DAMAGE as error:
             raise InputError(f"{self._path}: cannot be read at line {number}: damaged or cut off") from error
         if len(line) > limit:
-            raise InputError(f"{self._path}: line {number} is longer than {limit} bytes")
+            raise InputError(f"{self._path}: line {number} is longer than {limit} bytes: shorten or remove it")
         self._read += len(line)
         if self._most is not None and self._read > self._most:
             raise InputError(
