@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eitr import cli, plugins
+from eitr.aggregation import Round
 from eitr.aggregation.registry import RULES, make_rule
 from eitr.attacks.registry import ATTACKS, make_attack
 from eitr.datasets.registry import SOURCES, load
@@ -204,6 +205,25 @@ def test_every_command_that_looks_something_up_takes_plugins(tmp_path):
     listed = json.loads(invoke("data", "list", "--json", "--plugin", rule, "--plugin", others).output)
     assert listed[-1]["name"] == "my-pages"
     assert "cannot be read" in str(invoke("lab", "list", "--plugin", tmp_path / "absent.py").exception)
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        ("None", "returned None: it must return the state and a Result"),
+        ("Result(mean)", "returned a Result: it must return the state and a Result"),
+        ("state, None", "returned a tuple: it must return the state"),
+        ("state, Result(None)", r"returned None as model: it must be of shape \(3,\)"),
+        ("state, Result(mean[:1])", r"returned an array of shape \(1,\) as model: it must be of shape \(3,\)"),
+        ("state, Result(mean, mean)", r"returned an array of shape \(3,\) as weights: it must be of shape \(2,\)"),
+    ],
+)
+def test_a_rule_that_returns_something_else_is_one_line_that_names_it(tmp_path, returned, words):
+    text = RULE.replace("return state, Result(mean.astype(round.updates.dtype), weights)", f"return {returned}")
+    plugins.load_plugin(write(tmp_path, text))
+    rule = make_rule("mine")
+    with pytest.raises(InputError, match=f"the rule 'mine' {words}"):
+        rule.update(rule.init(), Round(None, np.ones((2, 3)), ["ann", "bob"]))
 
 
 def test_square_brackets_in_a_summary_are_shown_as_they_are(tmp_path):
