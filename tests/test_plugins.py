@@ -14,6 +14,8 @@ from eitr import cli, plugins
 from eitr.aggregation import Round
 from eitr.aggregation.registry import RULES, make_rule
 from eitr.attacks.registry import ATTACKS, make_attack
+from eitr.datasets.own.check import check
+from eitr.datasets.own.options import FileOptions
 from eitr.datasets.registry import SOURCES, load
 from eitr.errors import InputError
 
@@ -224,6 +226,25 @@ def test_a_rule_that_returns_something_else_is_one_line_that_names_it(tmp_path, 
     rule = make_rule("mine")
     with pytest.raises(InputError, match=f"the rule 'mine' {words}"):
         rule.update(rule.init(), Round(None, np.ones((2, 3)), ["ann", "bob"]))
+
+
+@pytest.mark.parametrize(
+    ("pages", "words"),
+    [
+        ("None", " gives a NoneType: `pages` must be a generator"),
+        ("[1]", r": page 1 must be Labelled\(page, label, test\)"),
+        ("[('text', 0, None)]", ": page 1 must be .* with a Page"),
+        ("[Labelled(Page(text='a'), np.int64(5), np.True_), Labelled(Page(text='a'), 77, None)]", ": page 2 must be"),
+        ("[Labelled(Page(text='a'), 1.0, None)]", ": page 1 must be .* a label from 0 to 5"),
+        ("[Labelled(Page(text='a'), 0, 'test')]", ": page 1 must be .* True, False or None"),
+    ],
+)
+def test_a_data_set_of_something_else_is_one_line_that_names_it(tmp_path, pages, words):
+    text = "import numpy as np" + OTHERS.replace("pages=pages", f"pages=lambda folder: {pages}")
+    plugins.load_plugin(write(tmp_path, text))
+    for read in (load, lambda name: check(name, FileOptions())):
+        with pytest.raises(InputError, match=f"the data set 'my-pages'{words}"):
+            read("my-pages")
 
 
 def test_square_brackets_in_a_summary_are_shown_as_they_are(tmp_path):

@@ -96,7 +96,7 @@ def check(name_or_path: str, options: FileOptions, *, data_dir: Path | None = No
     if name_or_path in SOURCES:
         source = SOURCES[name_or_path]
         folder = data_folder(data_dir, source.needs) if source.needs else None
-        collected, words = _collect(source.pages(folder))
+        collected, words = _collect(source.checked_pages(folder))
         return _findings(name_or_path, "data set", collected, words, classes=source.classes)
     if file_format is None:
         examples = load(name_or_path)
