@@ -46,11 +46,11 @@ class Comparison(Experiment):
         told = "the number to expect in a round" if grid.some_are_absent else "the true one"
         return (
             f"After {grid.rounds} rounds of {grid.steps} local steps (learning rate {grid.learning_rate:g}) from a "
-            f"random start.{self._who_takes_part()} The paper's rule rescales as in the paper; rules that ask for the number of "
-            f"attackers are told {told}, unless it is set; {UNDEFINED} is where a rule is not defined for so many. "
-            "Loss is against FedAvg without attackers, seed by seed; the floor of an attack's success rate (ASR) is "
-            f"that model's. Rules are ordered by their worst case, "
-            f"those that are {UNDEFINED} somewhere after the others.{shown}"
+            f"random start.{self._who_takes_part()} The paper's rule rescales as in the paper; rules that ask for the "
+            f"number of attackers are told {told}, unless it is set; {UNDEFINED} is where a rule is not defined for so "
+            "many. Loss is against FedAvg without attackers, seed by seed; the floor of an attack's success rate (ASR) "
+            f"is that model's. Rules are ordered by their worst case, those that are {UNDEFINED} somewhere after the "
+            f"others.{shown}"
         )
 
     def _who_takes_part(self) -> str:
