@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from eitr import cli, plugins
+from eitr.aggregation import Round
 from eitr.aggregation.registry import RULES, make_rule
 from eitr.attacks.registry import ATTACKS, make_attack
+from eitr.datasets.own.check import check
+from eitr.datasets.own.options import FileOptions
 from eitr.datasets.registry import SOURCES, load
 from eitr.errors import InputError
 
@@ -72,6 +75,7 @@ def _as_before(monkeypatch):
     """Forget what a test loads."""
     monkeypatch.setattr(plugins, "_loaded", {})
     monkeypatch.setattr(plugins, "_waiting", {})
+    monkeypatch.setattr(plugins, "_packages", {})
     for registry in (RULES, ATTACKS, SOURCES):
         monkeypatch.setattr(registry, "_entries", dict(registry._entries))
         monkeypatch.setattr(registry, "_installed", None)
@@ -107,6 +111,17 @@ def test_a_file_is_loaded_once_however_often_it_is_named(tmp_path):
     chosen = RULES["mine"]
     plugins.load_plugin(path)
     assert RULES["mine"] is chosen
+
+
+def test_files_of_the_same_name_are_all_recorded(tmp_path):
+    before = {"mine.py": "the digest of an earlier one"}
+    for number, name in enumerate(("a", "b")):
+        (tmp_path / name).mkdir()
+        plugins.load_plugin(write(tmp_path / name, RULE.replace('"mine"', f'"mine-{number}"')))
+    first, second = plugins._loaded.values()
+    assert plugins.loaded_files() == {"mine.py": first, "2/mine.py": second}
+    assert plugins.loaded_files(before) == {**before, "2/mine.py": first, "3/mine.py": second}
+    assert plugins.loaded_files({"mine.py": second}) == {"mine.py": second, "2/mine.py": first}
 
 
 def test_the_variable_names_files_that_are_loaded_when_a_name_is_not_known(tmp_path, monkeypatch):
@@ -154,15 +169,18 @@ def test_an_entry_point_is_imported_when_its_name_is_asked_for_and_not_before(tm
     write(tmp_path, RULE, "installed_rules.py")
     write(tmp_path, "1 / 0", "broken_rules.py")
     monkeypatch.syspath_prepend(str(tmp_path))
-    points = [
-        EntryPoint("mine", "installed_rules:Mine", "eitr.rules"),
-        EntryPoint("broken", "broken_rules:Broken", "eitr.rules"),
-    ]
-    install(monkeypatch, *points)
+    (tmp_path / "my_rules-1.2.dist-info").mkdir()
+    write(tmp_path / "my_rules-1.2.dist-info", "Name: my-rules\nVersion: 1.2\n", "METADATA")
+    points = "[eitr.rules]\nmine = installed_rules:Mine\nbroken = broken_rules:Broken\n"
+    write(tmp_path / "my_rules-1.2.dist-info", points, "entry_points.txt")
+    (package,) = distributions(path=[str(tmp_path)])
+    install(monkeypatch, *package.entry_points)
     assert make_rule("median").name == "median"
     assert "installed_rules" not in sys.modules
+    assert plugins.loaded_packages() == {}
     assert make_rule("mine").name == "mine"
-    with pytest.raises(InputError, match=r"'broken' in eitr\.rules cannot be loaded: ZeroDivisionError"):
+    assert plugins.loaded_packages() == {"my-rules": "1.2"}
+    with pytest.raises(InputError, match=r"'broken' in eitr\.rules of the package my-rules cannot be loaded: Zero"):
         list(RULES)
     monkeypatch.delitem(sys.modules, "installed_rules")
 
@@ -189,6 +207,54 @@ def test_every_command_that_looks_something_up_takes_plugins(tmp_path):
     listed = json.loads(invoke("data", "list", "--json", "--plugin", rule, "--plugin", others).output)
     assert listed[-1]["name"] == "my-pages"
     assert "cannot be read" in str(invoke("lab", "list", "--plugin", tmp_path / "absent.py").exception)
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        ("None", "returned None: it must return the state and a Result"),
+        ("Result(mean)", "returned a Result: it must return the state and a Result"),
+        ("state, None", "returned a tuple: it must return the state"),
+        ("state, Result(None)", r"returned None as model: it must be of shape \(3,\)"),
+        ("state, Result(mean[:1])", r"returned an array of shape \(1,\) as model: it must be of shape \(3,\)"),
+        ("state, Result(mean, mean)", r"returned an array of shape \(3,\) as weights: it must be of shape \(2,\)"),
+    ],
+)
+def test_a_rule_that_returns_something_else_is_one_line_that_names_it(tmp_path, returned, words):
+    text = RULE.replace("return state, Result(mean.astype(round.updates.dtype), weights)", f"return {returned}")
+    plugins.load_plugin(write(tmp_path, text))
+    rule = make_rule("mine")
+    with pytest.raises(InputError, match=f"the rule 'mine' {words}"):
+        rule.update(rule.init(), Round(None, np.ones((2, 3)), ["ann", "bob"]))
+
+
+@pytest.mark.parametrize(
+    ("pages", "words"),
+    [
+        ("None", " gives a NoneType: `pages` must be a generator"),
+        ("[1]", r": page 1 must be Labelled\(page, label, test\)"),
+        ("[('text', 0, None)]", ": page 1 must be .* with a Page"),
+        ("[Labelled(Page(text='a'), np.int64(5), np.True_), Labelled(Page(text='a'), 77, None)]", ": page 2 must be"),
+        ("[Labelled(Page(text='a'), 1.0, None)]", ": page 1 must be .* a label from 0 to 5"),
+        ("[Labelled(Page(text='a'), 0, 'test')]", ": page 1 must be .* True, False or None"),
+    ],
+)
+def test_a_data_set_of_something_else_is_one_line_that_names_it(tmp_path, pages, words):
+    text = "import numpy as np" + OTHERS.replace("pages=pages", f"pages=lambda folder: {pages}")
+    plugins.load_plugin(write(tmp_path, text))
+    for read in (load, lambda name: check(name, FileOptions())):
+        with pytest.raises(InputError, match=f"the data set 'my-pages'{words}"):
+            read("my-pages")
+
+
+def test_square_brackets_in_a_summary_are_shown_as_they_are(tmp_path):
+    summary = "mean of [low, high] [/x]"
+    texts = (RULE.replace("a mean of mine", summary).replace("what the mean", "[/x] what"),
+             OTHERS.replace("pages of mine", summary))  # fmt: skip
+    given = [word for number, text in enumerate(texts) for word in ("--plugin", write(tmp_path, text, f"{number}.py"))]
+    for command in ("rules", "data list", "lab compare --list"):
+        assert "[low, high]" in invoke(*command.split(), *given).output
+    assert "[/x] what is multiplied" in " ".join(invoke("rules", "mine", *given).output.split())
 
 
 def test_a_rule_of_a_file_aggregates(tmp_path, monkeypatch):

@@ -22,6 +22,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -50,6 +51,8 @@ _waiting: dict[str, list[_Found]] = {}
 """By group: what files brought and no registry has taken yet."""
 _loaded: dict[Path, str] = {}
 """Files that were loaded, with the SHA-256 of their content."""
+_packages: dict[str, str] = {}
+"""Installed packages of which an entry point was loaded, with their versions."""
 
 
 class Registry(Mapping[str, Entry]):
@@ -100,6 +103,8 @@ class Registry(Mapping[str, Entry]):
         except Exception as error:
             raise InputError(f"{_title(point)} cannot be loaded: {_told(error)}; fix or uninstall it") from error
         name = self._add(_Found(_title(point), value))
+        if point.dist is not None:
+            _packages[point.dist.name] = point.dist.version
         if name != point.name:
             raise InputError(f"{_title(point)}: the entry point must have the name of its {self._what}, {name!r}")
 
@@ -141,9 +146,22 @@ def load_plugin(path: str | Path) -> None:
         _waiting.setdefault(getattr(one.value, GROUP), []).append(one)
 
 
-def loaded_files() -> dict[str, str]:
-    """Return the names of the files that were loaded, with the SHA-256 of their content."""
-    return {file.name: digest for file, digest in _loaded.items()}
+def loaded_files(before: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the files `before` and those that were loaded since: names with the SHA-256 of their content.
+
+    A second file `mine.py` has the name `2/mine.py`: its folder is left out, as it may name a person.
+    """
+    found = dict(before or {})
+    for file, digest in _loaded.items():
+        if digest not in found.values():
+            names = (f"{number}/{file.name}" for number in count(2))
+            found[file.name if file.name not in found else next(name for name in names if name not in found)] = digest
+    return found
+
+
+def loaded_packages() -> dict[str, str]:
+    """Return the installed packages of which something was loaded, with their versions."""
+    return dict(_packages)
 
 
 def check_class(value: Any, base: type[Any], what: str, like: str) -> None:

@@ -59,6 +59,15 @@ def test_pages_without_words_are_counted_and_are_no_duplicates(tmp_path):
     assert (findings.empty_pages, findings.duplicates, findings.usable) == (3, 0, True)
 
 
+def test_pages_to_train_on_without_words_are_a_problem_as_they_are_for_the_lab(tmp_path):
+    marked = [row | {"text": "1 2", "split": "train"} | {"title": ""} for row in rows(6)]
+    path = write(tmp_path / "a.csv", marked + [row | {"split": "test"} for row in rows(6)])
+    with pytest.raises(InputError) as refused:
+        load(path)
+    assert check(str(path), FileOptions()).problems == [str(refused.value)]
+    assert "have no words: add pages with text" in str(refused.value)
+
+
 def test_bad_lines_are_named_and_make_data_unusable_unless_they_are_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MOST_NAMED", 2)
     path = tmp_path / "a.csv"

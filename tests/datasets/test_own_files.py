@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from eitr.datasets import load, read_examples, save_examples
 from eitr.datasets.own import html_folder
 from eitr.datasets.own.files import own_pages
-from eitr.datasets.own.options import FileOptions, normal, parse_label_map
+from eitr.datasets.own.options import FileOptions, normal, options_of, parse_label_map
 from eitr.errors import InputError
 from eitr.pages import extract
 from eitr.taxonomy import NAMES
@@ -96,7 +96,9 @@ def test_labels_can_be_numbers(tmp_path):
 def test_data_of_fewer_classes_say_so(tmp_path):
     two = ("health", "non-sensitive")
     path = write(tmp_path / "two.csv", rows(classes=two))
-    refused(path, r"no page of the class politics, .*--classes health,non-sensitive\)")
+    refused(path, r"no page of the class politics, .*--classes health,non-sensitive\)$")
+    one = write(tmp_path / "one.csv", rows(classes=("health",)))
+    refused(one, r"no page of the class politics, .*non-sensitive: add some, or map a label to it \(--label-map\)$")
     assert set(load(path, options=FileOptions(classes=two)).labels.tolist()) == {0, 5}
     refused(path, "the label is none of health, politics: 'non-sensitive'", classes=("health", "politics"))
 
@@ -347,6 +349,9 @@ def test_a_folder_without_labels_or_their_columns_is_an_error(folder):
     listed(folder, "saved/0.html,health", header="file,topic")
     refused(folder, "labels.csv: lacks the column 'label'; it has file, topic: .*--label-column")
     refused(folder, "HTML files have no columns: leave out --text-column", columns={"text": "body"})
+    (folder / "labels.csv").rename(folder / "others.csv")
+    (folder / "labels.csv").symlink_to("others.csv")
+    refused(folder, "labels.csv: is a symbolic link: copy the file itself")
     (folder / "labels.csv").unlink()
     refused(folder, "there is no labels.csv in it: write one with the columns file and label")
 
@@ -378,6 +383,8 @@ def test_a_label_map_is_pairs_or_a_json_file(tmp_path):
         ("=health", "needs LABEL=CLASS"),
         ("a=health,a=politics", "gives 'a' two classes: health and politics"),
         ("gone.json", "gone.json: No such file"),
+        ('{"a": "health", "a": "politics"}', "--label-map: the label map has 'a' twice: remove one"),
+        ("{a=health}", "--label-map: a label map is a JSON object like"),
     ],
 )
 def test_a_label_map_that_is_none_is_an_error(text, message):
@@ -414,8 +421,13 @@ def test_options_become_words_of_a_command():
     assert options.arguments() == [
         *("--text-column", "body", "--label-map", "a=health", "--classes", "health,politics", "--skip-bad")
     ]
-    assert FileOptions(label_map={"a,b": "health"}).arguments() == ["--label-map", "label-map.json"]
     assert FileOptions().arguments() == []
+
+
+@pytest.mark.parametrize("label", ["a,b=c", "a=b", "{", '{"a', " a ", "", "é\n,"])
+def test_options_are_read_back_from_their_words_whatever_the_labels(label):
+    options = FileOptions(label_map={label: "health", "x": "politics"})
+    assert options_of(options.arguments()) == options
 
 
 @given(st.text("aÉß _-\t", max_size=9))

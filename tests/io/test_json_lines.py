@@ -32,9 +32,10 @@ def test_standard_input_is_a_dash(monkeypatch):
     [
         (b'{"title": "a"}\n{broken\n', "line 2 is not JSON"),
         (b'{"title": "caf\xe9"}\n', "line 1 is not text in UTF-8: convert the file, .*iconv -f latin1"),
-        ('{"title": "a"}\n'.encode("utf-16"), "rows.jsonl: is UTF-16: convert the file, .*iconv -f utf-16"),
-        ('{"title": "a"}\n'.encode("utf-16-le"), "is UTF-16"),
-        ('{"title": "a"}\n'.encode("utf-16-be"), "is UTF-16"),
+        (b"caf\xe9\n", "line 1 is not text in UTF-8: convert the file, .*iconv -f latin1"),
+        ('{"n": 1}\n'.encode("utf-16"), "is text in UTF-16, not in UTF-8: convert the file, .*iconv -f utf-16"),
+        ('{"title": "a"}\n'.encode("utf-16-le"), "is text in UTF-16"),
+        ('{"title": "a"}\n'.encode("utf-16-be"), "is text in UTF-16"),
         (b"%PDF-1.7\n%\xe2\xe3", "this is a PDF document, not JSON lines"),
         (b"\x89PNG\r\n\x1a\n", "this is an image, not JSON lines"),
         (b"[1]\n", "line 1 is not a JSON object"),
@@ -65,8 +66,8 @@ def test_a_file_that_is_called_gzip_but_is_not_is_told_apart_from_bad_lines(tmp_
 def test_a_line_without_end_does_not_fill_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(rows, "LINE_LIMIT", 1000)
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(b"x" * 5000)
-    with pytest.raises(InputError, match="longer than 1000"):
+    path.write_bytes(b"\n" + b"x" * 5000)
+    with pytest.raises(InputError, match="line 2 is longer than 1000 bytes: shorten or remove it"):
         list(read_rows(path))
 
 

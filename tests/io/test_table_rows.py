@@ -23,7 +23,7 @@ def path(tmp_path):
 
 
 def test_fields_come_by_the_names_of_the_first_line_with_the_line_each_row_begins_on(path):
-    content = '\ufefftitle, text\n"one, two","three\nlines ""here"""\n\nlast,row'
+    content = '\ufeff"title", text\n"one, two","three\nlines ""here"""\n\nlast,row'
     assert read(path, content) == [
         (2, {"title": "one, two", "text": 'three\nlines "here"'}),
         (5, {"title": "last", "text": "row"}),
@@ -77,7 +77,7 @@ FATAL = {
     "nothing": (b"", "the first line must name the columns"),
     "a blank header": (b",,\n1,2,3\n", "the first line must name the columns"),
     "a column twice": (b"a,b,a\n1,2,3\n", "names the column 'a' twice: rename one"),
-    "a header in UTF-16": ("a,b\n".encode("utf-16"), "line 1 is not text in UTF-8"),
+    "a header in UTF-16": ("a,b\n".encode("utf-16"), "is text in UTF-16, not in UTF-8: convert .* iconv -f utf-16 "),
     "a quote that stays open": (b'a,b\n1,2\n"open,2\n3,4\n', "line 3: a quote is opened here and never closed"),
     "damaged gzip": (gzip.compress(b"a,b\n1,2\n" * 9)[:-9], "damaged or cut off"),
 }

@@ -52,15 +52,31 @@ def python(*arguments):
     )
 
 
-@pytest.mark.parametrize("arguments", [["run", "nonsense"], ["run", "weights", "--seeds", "0"]])
-def test_bad_input_is_one_line_and_exit_status_2(arguments, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nonsense"], "there is no experiment 'nonsense'"),
+        (["run", "weights", "--seeds", "0"], "the number of seeds must be between 1 and"),
+        (["compare"], "name at least one rule; `eitr lab compare --list` shows them"),
+        (["compare", "--resume", "--out", "absent"], "there is nothing to resume in absent"),
+        (
+            ["compare", "--rule", "median", "--attack", "none", "--rounds", "1", "--seeds", "0"],
+            "the number of seeds must",
+        ),
+        (["compare", "--attackers", "x"], "argument --attackers: 'x' is not a list of numbers"),
+        (["compare", "--clients", "1.5"], "argument --clients: '1.5' is not a list of whole numbers"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_status_2(arguments, message, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["eitr.lab", *arguments])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: ")
-    assert said.count("\n") == 1
+    *usage, said = capsys.readouterr().err.splitlines()
+    assert f"error: {message}" in said
+    assert not usage or usage[0].startswith("usage: ")
+    assert list(tmp_path.iterdir()) == []
 
 
 COMMANDS = {

@@ -116,7 +116,13 @@ def test_a_folder_of_an_older_lab_without_a_digest_goes_on(tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [{"data_arguments": [1, 2]}, {"data_arguments": ["--data"]}, {"data_arguments": "--data"}, {"data_digest": 3}],
+    [
+        {"data_arguments": [1, 2]},
+        {"data_arguments": ["--data"]},
+        {"data_arguments": "--data"},
+        {"data_digest": 3},
+        {"grid": {"rules": ["median"], "attacks": ["shift"], "rounds": None}},
+    ],
 )
 @pytest.mark.usefixtures("nothing_computed")
 def test_damaged_names_of_data_are_said_to_be_damaged(tmp_path, change):

@@ -192,7 +192,26 @@ class Rule(ABC):
                 f"the state belongs to a model of {state.parameters} parameters, and the updates have {parameters}: "
                 "give the state of this model, or start anew without one"
             )
-        return self.for_clients(len(round.ids))._aggregate(state.joined(round.ids, parameters), round)
+        found = self.for_clients(len(round.ids))._aggregate(state.joined(round.ids, parameters), round)
+        self._check_result(found, round)
+        return found
+
+    def _check_result(self, found: Any, round: Round) -> None:
+        """Refuse what is no state and result of a round: a rule of a plugin may return anything."""
+        match found:
+            case (RuleState(), Result() as result):
+                pass
+            case _:
+                got = "None" if found is None else f"a {type(found).__name__}"
+                raise InputError(f"the rule {self.name!r} returned {got}: it must return the state and a Result")
+        clients, parameters = round.updates.shape
+        by_client = ("weights", "positive", "negative", "reputation")
+        needed = ("model", "negative", "reputation") if self.has_reputation else ("model",)
+        for name in ("model", *by_client):
+            value, expected = getattr(result, name), (clients if name in by_client else parameters,)
+            if np.shape(value) != expected and (value is not None or name in needed):
+                got = "None" if value is None else f"an array of shape {np.shape(value)}"
+                raise InputError(f"the rule {self.name!r} returned {got} as {name}: it must be of shape {expected}")
 
     def check_state(self, state: RuleState) -> None:
         """Refuse a state that this rule cannot have written."""

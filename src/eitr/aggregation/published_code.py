@@ -1,5 +1,6 @@
 """The paper's rule as its published code computes it, for research only."""
 
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -20,6 +21,8 @@ SHARD = 2000
 """Parameters of a shard: the published code works through each tensor in pieces of this size."""
 PAPER_LAYERS = (256, 32, 6)
 """The widths of the paper's network after its inputs."""
+_WIDTH = re.compile("0*[1-9][0-9]{0,8}")
+"""Of a layer: a whole number from 1 to 999,999,999."""
 FEWEST = 4
 """Fewer clients are not judged: nothing of theirs is rejected."""
 
@@ -143,6 +146,6 @@ def _last_shard(size: int) -> int:
 
 def _widths(layers: str) -> tuple[int, ...]:
     parts = layers.split("-")
-    if len(parts) < 2 or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
-        raise InputError(f"published-code: layers must be widths such as 1000-256-32-6, not {layers!r}")
+    if len(parts) < 2 or not all(_WIDTH.fullmatch(part) for part in parts):
+        raise InputError(f"published-code: layers must be widths such as 1000-256-32-6, not {layers[:80]!r}")
     return tuple(int(part) for part in parts)

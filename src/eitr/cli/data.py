@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from eitr.cli.console import printable, tell
+from eitr.cli.console import add_row, printable, tell
 from eitr.cli.file_options import reads_files
 from eitr.cli.plugin_option import Plugins
 
@@ -58,7 +58,7 @@ def list_sources(
         return
     table = Table(Column("name", no_wrap=True), "what", "needs", "licence", box=None, pad_edge=False)
     for row in rows:
-        table.add_row(Text(row["name"], "bold"), row["summary"], row["needs"], row["licence"])
+        add_row(table, Text(row["name"], "bold"), row["summary"], row["needs"], row["licence"])
     Console().print(table)
 
 

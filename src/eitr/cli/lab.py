@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from eitr.cli.console import tell
+from eitr.cli.console import add_row, tell
 from eitr.cli.extras import needs_extra
 from eitr.cli.file_options import reads_files
 from eitr.cli.plugin_option import Plugins
@@ -68,9 +68,8 @@ def list_experiments(
     table = Table(first, "what it shows", "in the paper", "runs: quick", "paper", box=None, pad_edge=False)
     for row in rows:
         runs: dict[str, int] = row["runs"]  # type: ignore[assignment]
-        table.add_row(
-            Text(str(row["id"]), "bold"), str(row["title"]), str(row["paper"]), str(runs["quick"]), str(runs["paper"])
-        )
+        about = (str(row["title"]), str(row["paper"]), str(runs["quick"]), str(runs["paper"]))
+        add_row(table, Text(str(row["id"]), "bold"), *about)
     Console().print(table)
 
 
@@ -258,7 +257,7 @@ def _list_choices(as_json: bool) -> None:
         for entry in entries:
             chosen: dict[str, object] = entry["settings"]  # type: ignore[assignment]
             shown = " ".join(f"{name}={value}" for name, value in chosen.items())
-            table.add_row(f"  {entry['name']}", str(entry["summary"]), shown)
+            add_row(table, f"  {entry['name']}", str(entry["summary"]), shown)
     Console().print(table)
 
 
@@ -298,7 +297,7 @@ def _make_report(folder: Path, as_json: bool) -> None:
         table.add_row("", Text(one["id"], "bold"), "")
         for verdict in one.get("verdicts", ()):
             reading = f" ({verdict['reading']})" if verdict["reading"] else ""
-            table.add_row(marks[verdict["verdict"]], f"{verdict['claim']}{reading}", verdict["measured"])
+            add_row(table, marks[verdict["verdict"]], f"{verdict['claim']}{reading}", verdict["measured"])
     if table.rows:
         console.print(table)
     if told["counts"][MEASURED]:
@@ -310,5 +309,5 @@ def _summary(content: dict[str, Any]) -> Table:
     """Return a table of a report for the terminal."""
     table = Table(*content["columns"], box=None, pad_edge=False)
     for row in content["rows"]:
-        table.add_row(*("–" if value is None else str(value) for value in row))
+        add_row(table, *("–" if value is None else str(value) for value in row))
     return table

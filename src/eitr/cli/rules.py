@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from eitr.cli.console import add_row
 from eitr.cli.plugin_option import Plugins
 
 
@@ -43,7 +44,7 @@ def rules(
     if name is None:
         table = Table(Column("rule", no_wrap=True), "what it does", box=None, pad_edge=False)
         for entry in listed:
-            table.add_row(Text(entry["name"], "bold"), entry["summary"])
+            add_row(table, Text(entry["name"], "bold"), entry["summary"])
         Console().print(table)
         Console().print("\n`eitr rules RULE` shows the settings of a rule.", highlight=False)
         return
@@ -54,6 +55,6 @@ def rules(
         console.print(f"Needs {INPUTS[need]}.", highlight=False)
     table = Table("setting", "default", "allowed", "meaning", box=None, pad_edge=False)
     for one in entry["settings"]:
-        table.add_row(one["name"], str(one["default"]), one["allowed"], one["help"])
+        add_row(table, one["name"], str(one["default"]), one["allowed"], one["help"])
     console.print()
     console.print(table)

@@ -3,8 +3,9 @@
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
@@ -100,6 +101,22 @@ class Source:
     """Yields the pages of a data folder, one after the other, each time from the beginning."""
     classes: tuple[str, ...] = NAMES
     """The classes that occur; data in which one of them is missing are not what they should be."""
+
+    def checked_pages(self, folder: Path | None) -> Iterator[Labelled]:
+        """Yield the pages; anything else, which a source of a plugin may yield, is an InputError."""
+        found: Any = self.pages(folder)
+        if not isinstance(found, Iterable):
+            raise InputError(f"the data set {self.name!r} gives a {type(found).__name__}: `pages` must be a generator")
+        labels, tests = range(len(NAMES)), (True, False, None)
+        for number, one in enumerate(found, start=1):
+            match one:
+                case (Page(), (int() | Integral()) as label, test) if label in labels and test in tests:
+                    yield one
+                case _:
+                    raise InputError(
+                        f"the data set {self.name!r}: page {number} must be Labelled(page, label, test) with a Page, "
+                        f"a label from 0 to {len(NAMES) - 1}, and True, False or None; see eitr.datasets.interface"
+                    )
 
 
 _PARTS: Final = ("name", "classes", "words", "labels", "test", "starts", "columns", "values")

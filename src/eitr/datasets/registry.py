@@ -60,7 +60,7 @@ def load(
         source = SOURCES[name]
         folder = data_folder(data_dir, source.needs) if source.needs else data_dir
         return examples_of(
-            name, lambda: source.pages(folder), words=words, seed=seed, size=size, classes=source.classes
+            name, lambda: source.checked_pages(folder), words=words, seed=seed, size=size, classes=source.classes
         )
     if isinstance(name_or_path, Path) or name.endswith(".npz") or os.sep in name:
         return _sampled(_prepared(Path(name_or_path)), size, seed)

@@ -28,6 +28,7 @@ from eitr.pages.sparse import SparseRows
 from eitr.pages.tokens import tokens
 from eitr.taxonomy import NAMES
 
+NO_WORDS = "the pages to train on have no words: add pages with text, or name the column of the text (--text-column)"
 BLOCK = 1 << 15
 """So many pages are weighed at a time."""
 
@@ -79,7 +80,7 @@ def weigh(
     frequencies, weights = _mean_weights(pages, ~test)
     chosen = best(weights, words)
     if not chosen:
-        raise InputError(f"{name}: the pages to train on have no words")
+        raise InputError(f"{name}: {NO_WORDS}")
     n = int((~test).sum())
     places = np.full(len(pages.words), -1, np.int32)
     number = {word: place for place, word in enumerate(pages.words)}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from eitr.errors import InputError
-from eitr.io.file_kinds import is_utf16, kind_of
+from eitr.io.file_kinds import kind_of
 from eitr.io.streams import opened
 
 LINE_LIMIT = 64 << 20
@@ -48,8 +48,6 @@ def read_rows(
 
 def _refuse_other_kinds(path: Path, beginning: bytes) -> None:
     """Raise an `InputError` if the file as a whole is something else: thousands of bad lines would not say so."""
-    if is_utf16(beginning):
-        raise InputError(f"{path}: is UTF-16: convert the file, for example with iconv -f utf-16 -t utf-8")
     if kind := kind_of(beginning):
         raise InputError(f"{path}: this is {kind}, not JSON lines")
 

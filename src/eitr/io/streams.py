@@ -1,5 +1,6 @@
 """Big files, plain or gzip, read piece by piece: damage becomes an InputError, and no line fills the memory."""
 
+import codecs
 import gzip
 import sys
 import zlib
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from eitr.errors import InputError
+from eitr.io.file_kinds import is_utf16
 
 _GZIP = b"\x1f\x8b"
 _DAMAGE = (OSError, EOFError, zlib.error)
@@ -41,10 +43,16 @@ class Stream:
             raise InputError(f"{self._path}: cannot be read: damaged or cut off") from error
 
     def lines(self, limit: int) -> Iterator[bytes]:
-        """Yield the lines with their ends; refuse a line of over `limit` bytes, and over `most` bytes in all."""
+        """Yield the lines of a text in UTF-8, with their ends and without a byte order mark.
+
+        A line of over `limit` bytes, over `most` bytes in all, and a text in UTF-16 are InputErrors.
+        """
         number = 1
         while line := self._line(limit, number):
-            yield line
+            if number == 1 and is_utf16(line):
+                advice = "convert the file, for example with iconv -f utf-16 -t utf-8"
+                raise InputError(f"{self._path}: is text in UTF-16, not in UTF-8: {advice}")
+            yield line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             number += 1
 
     def _line(self, limit: int, number: int) -> bytes:
@@ -53,7 +61,7 @@ class Stream:
         except _DAMAGE as error:
             raise InputError(f"{self._path}: cannot be read at line {number}: damaged or cut off") from error
         if len(line) > limit:
-            raise InputError(f"{self._path}: line {number} is longer than {limit} bytes")
+            raise InputError(f"{self._path}: line {number} is longer than {limit} bytes: shorten or remove it")
         self._read += len(line)
         if self._most is not None and self._read > self._most:
             raise InputError(

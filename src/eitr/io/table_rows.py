@@ -54,7 +54,7 @@ class _BadRowError(Exception):
 def _columns(rows: "Reader", path: Path) -> list[str]:
     """Return the names of the columns, which the first line holds."""
     try:
-        columns = [name.strip().lstrip("\ufeff") for name in _next(rows, path, 1) or []]
+        columns = [name.strip() for name in _next(rows, path, 1) or []]
         _fields(columns, columns)
     except _BadRowError as error:
         raise InputError(f"{path}: line 1 {error}") from None

@@ -44,7 +44,7 @@ from eitr.lab.simulation.compute import check_runs, compute, examples_for, pick_
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.population import ROOT_SHARE
 from eitr.lab.simulation.progress import Tally, progress_shown
-from eitr.plugins import loaded_files
+from eitr.plugins import loaded_files, loaded_packages
 from eitr.robust.threads import thread_count
 
 if TYPE_CHECKING:
@@ -166,16 +166,21 @@ def compare(
         "steps": steps,
         "learning_rate": learning_rate,
     }
+    if resume and before is None and rules is None:
+        raise InputError(f"there is nothing to resume in {folder}: choose another --out, or name rules and attacks")
     held = {} if before is None else dict(before.grid)
     chosen = {name: list(value) if isinstance(value, Sequence) else value for name, value in given.items()}
     grid = Grid.from_json(held | {name: value for name, value in chosen.items() if value is not None})
     if before is not None and grid.as_json() != held:
         raise InputError(f"{folder} holds another comparison: resume it without options, or choose another --out")
     if data is None:
-        data, known = before.data_and_options() if before else ("builtin", FileOptions())
-        options = options if options is not None and options.arguments() else known
+        data = before.data_path() if before else "builtin"
+        if before and not (options and options.arguments()):
+            options = before.file_options()
     source = find_data(data, options)
-    profile = comparison_profile(source.name, seeds or (before.seeds if before else DEFAULT_SEEDS))
+    if seeds is None:
+        seeds = before.seeds if before else DEFAULT_SEEDS
+    profile = comparison_profile(source.name, seeds)
     how = _Computation(folder, source, device, data_dir, resume, checkpoint_seconds, quiet)
     return _run([Comparison(grid)], profile, grid.as_json(), how)
 
@@ -348,14 +353,16 @@ def _prepare(
         data_digest=data_digest,
         data_arguments=list(data_arguments),
         grid=grid,
-        plugins={**(before.plugins if before else {}), **loaded_files()},
+        plugins=loaded_files(before.plugins if before else None),
         device=device.type,
         hardware=hardware(device),
         versions={
+            **(before.versions if before else {}),
             "eitr": __version__,
             "python": platform.python_version(),
             "numpy": np.__version__,
             "torch": torch.__version__,
+            **loaded_packages(),
         },
         started=started,
     )

@@ -15,6 +15,7 @@ from eitr.datasets.own.files import class_problems, format_of, own_pages
 from eitr.datasets.own.options import FileOptions
 from eitr.datasets.registry import SOURCES, check_options, load
 from eitr.datasets.sampling import stratified_split
+from eitr.datasets.vectors import NO_WORDS
 from eitr.errors import InputError
 from eitr.io.json_lines import fail
 from eitr.pages.tokens import tokens
@@ -95,7 +96,7 @@ def check(name_or_path: str, options: FileOptions, *, data_dir: Path | None = No
     if name_or_path in SOURCES:
         source = SOURCES[name_or_path]
         folder = data_folder(data_dir, source.needs) if source.needs else None
-        collected, words = _collect(source.pages(folder))
+        collected, words = _collect(source.checked_pages(folder))
         return _findings(name_or_path, "data set", collected, words, classes=source.classes)
     if file_format is None:
         examples = load(name_or_path)
@@ -161,6 +162,8 @@ def _findings(
     found = [*problems]
     if not problems:
         found += [f"{path}: {problem}" for problem in class_problems(labels, test, classes)]
+    if not found and not (full & ~test).any():
+        found.append(f"{path}: {NO_WORDS}")
     return Findings(
         path=path,
         format=file_format,

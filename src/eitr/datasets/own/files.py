@@ -86,10 +86,10 @@ def class_problems(labels: NDArray[np.int64], test: NDArray[np.bool_], classes: 
     problems = []
     if empty:
         there = [name for name in classes if name not in empty]
-        problems.append(
-            f"there is no page of the class {', '.join(empty)}: add some, map a label to it (--label-map), "
-            f"or name the classes that the data have (--classes {','.join(there)})"
-        )
+        advice = "add some, or map a label to it (--label-map)"
+        if len(there) > 1:  # data of one class are of no use
+            advice += f", or name the classes that the data have (--classes {','.join(there)})"
+        problems.append(f"there is no page of the class {', '.join(empty)}: {advice}")
     for name in classes:
         tests, trains = int((numbers[name] & test).sum()), int((numbers[name] & ~test).sum())
         if name not in empty and not (tests and trains):

@@ -28,6 +28,8 @@ def folder_pages(folder: Path, options: FileOptions) -> Iterator[Labelled]:
     path = folder / LABELS
     if not path.is_file():
         raise InputError(f"{folder}: there is no {LABELS} in it: write one with the columns file and label")
+    if path.is_symlink():
+        raise InputError(f"{path}: is a symbolic link: copy the file itself")
     wrong = sorted(options.columns.keys() - {"label", "split"})
     if wrong:
         raise InputError(f"{path}: HTML files have no columns: leave out --{wrong[0]}-column")

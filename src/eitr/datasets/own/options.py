@@ -81,9 +81,9 @@ class FileOptions:
         """
         words = [word for name, column in self.columns.items() for word in (f"--{name}-column", column)]
         if self.label_map:
-            plain = not any("," in label or "=" in label for label in self.label_map)
+            plain = all(label and label == label.strip() and "," not in label for label in self.label_map)
             pairs = ",".join(f"{label}={name}" for label, name in self.label_map.items())
-            words += ["--label-map", pairs if plain else "label-map.json"]
+            words += ["--label-map", pairs if plain else json.dumps(dict(self.label_map))]
         if self.classes != NAMES:
             words += ["--classes", ",".join(self.classes)]
         return words + ["--skip-bad"] * (self.on_bad_line is not fail)
@@ -140,13 +140,17 @@ def did_you_mean(name: str, known: Iterable[str] = NAMES) -> str:
 
 
 def parse_label_map(text: str) -> dict[str, str]:
-    """Return the label map that an option names: pairs, or a file that ends in .json.
+    """Return the label map that an option names: pairs, a JSON object, or a file that ends in .json.
 
     >>> parse_label_map("news=non-sensitive, doctor=health")
     {'news': 'non-sensitive', 'doctor': 'health'}
+    >>> parse_label_map('{"doctor, nurse": "health"}')
+    {'doctor, nurse': 'health'}
     """
     if text.endswith(".json"):
         return _read_label_map(Path(text))
+    if text.startswith("{") and text.endswith("}"):
+        return _json_label_map("--label-map", text)
     found: dict[str, str] = {}
     for pair in text.split(","):
         label, equals, name = (part.strip() for part in pair.rpartition("="))
@@ -163,13 +167,25 @@ def _read_label_map(path: Path) -> dict[str, str]:
     try:
         with path.open("rb") as stream:
             data = stream.read(MAP_LIMIT + 1)
-        found = json.loads(data) if len(data) <= MAP_LIMIT else None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
+    return _json_label_map(str(path), data)
+
+
+def _json_label_map(where: str, data: bytes | str) -> dict[str, str]:
+    """Return the label map that a JSON object holds; a label that it has twice is an InputError."""
+    try:
+        # Objects become tuples of pairs, so that a label that comes twice can be seen.
+        pairs = json.loads(data, object_pairs_hook=tuple) if len(data) <= MAP_LIMIT else None
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found.values()):
+        pairs = None
+    if not isinstance(pairs, tuple) or not all(isinstance(name, str) for _, name in pairs):
         raise InputError(
-            f'{path}: a label map is a JSON object like {{"doctor": "health"}} of at most {MAP_LIMIT} bytes'
+            f'{where}: a label map is a JSON object like {{"doctor": "health"}} of at most {MAP_LIMIT} bytes'
         )
+    found: dict[str, str] = {}
+    for label, name in pairs:
+        if label in found:
+            raise InputError(f"{where}: the label map has {label[:40]!r} twice: remove one")
+        found[label] = name
     return found

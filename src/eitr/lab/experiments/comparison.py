@@ -46,10 +46,11 @@ class Comparison(Experiment):
         told = "the number to expect in a round" if grid.some_are_absent else "the true one"
         return (
             f"After {grid.rounds} rounds of {grid.steps} local steps (learning rate {grid.learning_rate:g}) from a "
-            f"random start.{self._who_takes_part()} Rules are as the paper ran them; those that ask for the number of "
-            f"attackers are told {told}, unless it is set; {UNDEFINED} is where a rule is not defined for so many. "
-            "Loss is against FedAvg without attackers, seed by seed; the floor of an attack's success rate (ASR) is "
-            f"that model's. Rules are ordered by their worst case.{shown}"
+            f"random start.{self._who_takes_part()} The paper's rule rescales as in the paper; rules that ask for the "
+            f"number of attackers are told {told}, unless it is set; {UNDEFINED} is where a rule is not defined for so "
+            "many. Loss is against FedAvg without attackers, seed by seed; the floor of an attack's success rate (ASR) "
+            f"is that model's. Rules are ordered by their worst case, those that are {UNDEFINED} somewhere after the "
+            f"others.{shown}"
         )
 
     def _who_takes_part(self) -> str:
@@ -175,20 +176,27 @@ def _success(results: Results) -> str:
     return next((name for result in results for name in result.arrays if name.startswith("asr.")), "")
 
 
-def _worst_case(grid: Grid, cells: _Cells, rule: str) -> tuple[float, tuple[Any, ...]]:
-    """Return the worst loss of a rule, to sort by, and its row of the summary."""
-    losses, excesses = [], []
+def _worst_case(grid: Grid, cells: _Cells, rule: str) -> tuple[tuple[int, float], tuple[Any, ...]]:
+    """Return what to sort a rule by, and its row of the summary.
+
+    A rule that is not defined somewhere may have missed its worst case there, so it comes after the others.
+    """
+    losses, excesses, undefined = [], [], 0
     for setting in grid.settings:
         for attack in grid.threats:
             cell = cells.at(rule, attack, setting)
-            if cell is not None:
+            if cell is None:
+                undefined += 1
+            else:
                 losses.append((cell.harm, grid.label(attack, setting)))
                 if cell.excess is not None:
                     excesses.append((cell.excess, grid.label(attack, setting)))
     clean = [cell.harm for setting in grid.settings if (cell := cells.at(rule, NO_ATTACK, setting)) is not None]
     worst, excess = (max(found, default=(math.nan, "")) for found in (losses, excesses))
-    shown = (_points(worst[0]), worst[1], _points(max(clean, default=math.nan)), _points(excess[0]), excess[1])
-    return (math.inf if math.isnan(worst[0]) else worst[0]), (rule, *shown)
+    told = f"{UNDEFINED} in {undefined} of {undefined + len(losses)} cases" if undefined else ""
+    where = "; ".join(filter(None, (worst[1], told)))
+    shown = (_points(worst[0]), where, _points(max(clean, default=math.nan)), _points(excess[0]), excess[1])
+    return (undefined, math.inf if math.isnan(worst[0]) else worst[0]), (rule, *shown)
 
 
 def _points(share: float) -> float | str:

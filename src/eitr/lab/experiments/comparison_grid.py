@@ -1,5 +1,6 @@
 """The grid of a comparison: which rules meet which attacks in which federations, and the run of each cell."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple, Self
@@ -11,6 +12,7 @@ from eitr.attacks.interface import Attack
 from eitr.attacks.registry import attack_class
 from eitr.errors import InputError
 from eitr.lab.experiments.robustness_grid import PLAN, TRUSTED
+from eitr.lab.results.metadata import check_grid_types
 from eitr.lab.runs.federated import FederatedRun, attackers_of, expected_attackers, paper_rule, participants_of
 from eitr.settings import parse_settings
 
@@ -20,6 +22,8 @@ REFERENCE = "fedavg"
 """The rule that losses and floors are measured against, without attackers."""
 EVERYBODY = 1.0
 """The participation of a federation whose clients take part in every round."""
+MOST = 1_000_000
+"""How many clients, rounds or steps there can be."""
 
 
 class Setting(NamedTuple):
@@ -83,10 +87,10 @@ class Grid:
             raise InputError("attackers are shares of the clients, above 0 and below 1")
         if any(not 0 < share <= 1 for share in self.participation):
             raise InputError("the participation is a share of the clients, above 0, at most 1")
-        if self.rounds < 1 or self.steps < 1 or min(self.clients) < 1:
-            raise InputError("clients, rounds and steps are counts of at least 1")
-        if not self.learning_rate > 0 or not min(self.alpha) > 0:
-            raise InputError("alpha and the learning rate must be above 0")
+        if any(not 1 <= number <= MOST for number in (self.rounds, self.steps, *self.clients)):
+            raise InputError(f"clients, rounds and steps are counts of at least 1 and at most {MOST}")
+        if any(not 0 < number <= sys.float_info.max for number in (self.learning_rate, *self.alpha)):
+            raise InputError("alpha and the learning rate must be finite and above 0")
         for setting in self.settings:
             if self.attacks != (NO_ATTACK,) and not attackers_of(setting.share, setting.clients):
                 raise InputError(f"{setting.share:g} of {setting.clients} clients is nobody: take a larger share")
@@ -98,9 +102,11 @@ class Grid:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
         """Return the grid that `as_json` wrote."""
-        known = {item.name for item in fields(cls)}
-        if not found or set(found) - known:
-            raise InputError(f"a grid has {', '.join(sorted(known))}, not {', '.join(sorted(found))}")
+        known = [item.name for item in fields(cls)]
+        unknown = sorted(set(found) - set(known))
+        if unknown:
+            raise InputError(f"a comparison has {', '.join(known)}, not {', '.join(unknown)}")
+        check_grid_types(found)
         values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in found.items()}
         return cls(**values)
 

@@ -16,9 +16,9 @@ from eitr.lab.experiments.interface import (
 from eitr.lab.experiments.registry import experiment_of
 from eitr.lab.experiments.scenario import FLIP, READINGS
 from eitr.lab.plotting import figure_svg
-from eitr.lab.results.metadata import LabMetadata, Timings
+from eitr.lab.results.metadata import COMPARE, LabMetadata, Timings
 from eitr.lab.results.store import Store
-from eitr.lab.runs.profile import Profile
+from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.runs.run import Run
 
 CLAIMED, WANTED = "the paper says", "our goal"
@@ -102,16 +102,25 @@ def readings_of(sections: Sequence[Section]) -> dict[str, dict[str, int]]:
     return {reading: count_verdicts(sections, reading) for reading in there}
 
 
-def local_work(profile: Profile) -> str:
+def local_work(lab: LabMetadata) -> str:
     """Return in words how much clients train in a round."""
+    profile = lab.full_profile()
+    if lab.grid:
+        runs = [run for run in experiment_of(COMPARE, lab.grid).runs(profile) if isinstance(run, FederatedRun)]
+        attackers = {run.steps * run.epochs_of_attackers // run.plan.epochs for run in runs if run.attack}
+        told = f", {' or '.join(map(str, sorted(attackers)))} for attackers" if attackers else ""
+        return _in_steps(runs[0].steps) + told
     plan = profile.plan
     epochs = plan.epochs + FLIP.extra_epochs
     if profile.steps:
-        honest = f"{profile.steps} steps a round for every honest client, whatever its number of pages"
-        attackers = profile.steps * epochs // plan.epochs
+        honest, work = _in_steps(profile.steps), profile.steps * epochs // plan.epochs
     else:
-        honest, attackers = f"{plan.epochs} epochs of at most {plan.max_batches} batches a round", epochs
-    return f"{honest}, {attackers} for attackers, unless an experiment says otherwise"
+        honest, work = f"{plan.epochs} epochs of at most {plan.max_batches} batches a round", epochs
+    return f"{honest}, {work} for attackers, unless an experiment says otherwise"
+
+
+def _in_steps(steps: int) -> str:
+    return f"{steps} steps a round for every honest client, whatever its number of pages"
 
 
 def make_section(id: str, lab: LabMetadata, store: Store, times: Timings) -> Section:

@@ -31,7 +31,7 @@ def json_document(lab: LabMetadata, times: Timings, sections: Sequence[Section])
             **asdict(lab),
             "data_arguments": lab.public_data_arguments(),
             "seconds": times.total,
-            "local_work": local_work(lab.full_profile()),
+            "local_work": local_work(lab),
         },
         "counts": count_verdicts(sections),
         "counts_by_reading": {reading or OTHER: numbers for reading, numbers in readings_of(sections).items()},
@@ -92,7 +92,7 @@ def markdown_verdicts(lab: LabMetadata, sections: Sequence[Section]) -> str:
         "",
         *([QUICK, ""] if lab.full_profile().quick else []),
         f"Profile {_cell(lab.profile)}, data {_cell(lab.data)}, {lab.seeds} seeds; means ± one standard deviation.",
-        f"Local work: {local_work(lab.full_profile())}.",
+        f"Local work: {local_work(lab)}.",
         "",
     ]
     if readings:

@@ -73,7 +73,7 @@ def _facts(lab: LabMetadata, timings: Timings, sections: Sequence[Section]) -> d
         "Profile": lab.profile,
         "Seeds": f"{lab.seeds}, unless an experiment says otherwise; numbers are means over seeds, ± one standard "
         "deviation",
-        "Local work": local_work(lab.full_profile()),
+        "Local work": local_work(lab),
         "Runs": f"{len({run for section in sections for run in section.runs})} distinct",
         "Device": lab.device,
         "Hardware": _pairs(lab.hardware),

@@ -25,6 +25,9 @@ _KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "data_arguments": (list, tuple),
 }
 """What the fields of `lab.json` must be."""
+_NUMBERS: Final = {"attackers": float, "clients": int, "alpha": float, "participation": float}
+_NUMBER: Final = {"rounds": int, "steps": int, "learning_rate": float}
+"""Which fields of a grid are lists of numbers, and which are one number; the others are lists of texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +80,13 @@ class LabMetadata:
         option, data, *words = self._data_arguments()
         return [option, Path(data).name, *words]
 
-    def data_and_options(self) -> tuple[str, FileOptions]:
-        """Return the data as `--data` names them, and how their files are read."""
-        _, data, *words = self._data_arguments()
-        return data, options_of(words)
+    def data_path(self) -> str:
+        """Return the data as `--data` names them."""
+        return self._data_arguments()[1]
+
+    def file_options(self) -> FileOptions:
+        """Return how the files of the data are read."""
+        return options_of(self._data_arguments()[2:])
 
     def _data_arguments(self) -> Sequence[str]:
         # Older labs wrote no words: they read data sets, and prepared files, by their name.
@@ -100,6 +106,18 @@ def _grid_words(grid: Mapping[str, Any]) -> list[str]:
     return words
 
 
+def check_grid_types(grid: Mapping[str, Any]) -> None:
+    """Refuse a grid with a value of another type than those of `Grid.as_json`."""
+    for name, value in grid.items():
+        kind = _NUMBERS.get(name) or _NUMBER.get(name, str)
+        parts = [value] if name in _NUMBER else value
+        allowed = (int, float) if kind is float else kind
+        if not isinstance(parts, list) or any(not isinstance(x, allowed) or isinstance(x, bool) for x in parts):
+            word = {str: "text", int: "whole number", float: "number"}[kind]
+            expected = f"a {word}" if name in _NUMBER else f"a list of {word}s"
+            raise InputError(f"{name} must be {expected}, not {value!r}")
+
+
 def read_metadata(folder: Path) -> LabMetadata:
     """Read `lab.json`; one that is missing or not understood is an InputError."""
     path = folder / METADATA
@@ -111,6 +129,7 @@ def read_metadata(folder: Path) -> LabMetadata:
         for name, kind in _KINDS.items():
             if not isinstance(getattr(metadata, name), kind):
                 raise TypeError(name)
+        check_grid_types(metadata.grid)
         words = metadata.data_arguments
         if len(words) == 1 or not all(isinstance(word, str) for word in words):
             raise TypeError("data_arguments")
