@@ -110,7 +110,7 @@ class Unsure(_Faulty):
         (Undeclared, "never wrote"),
         (Moody, "the same round gives two models"),
         (Forgetful, "its state holds 1 rows of 'seen' for 2 clients"),
-        (Unsure, "need `reputation` and `negative`"),
+        (Unsure, "returned None as negative: it must be of shape"),
     ],
 )
 def test_a_faulty_rule_is_told_what_is_wrong(rule, words):

@@ -154,12 +154,8 @@ def check_round(rule: Rule, updates: Updates) -> Result:
     if result.weights is None:
         _require("kept" in result.notes, rule, "without weights, notes['kept'] must say that the model was kept")
         return result
-    _require(result.weights.shape == (clients,), rule, f"the weights have the shape {result.weights.shape}")
     _require(bool(((result.weights >= 0) & (result.weights <= 1)).all()), rule, f"weights are {result.weights}")
     _require(abs(result.weights.sum() - 1) <= 1e-12, rule, f"the weights sum to {result.weights.sum()!r}, not to 1")
-    if rule.has_reputation:
-        there = result.reputation is not None and result.negative is not None
-        _require(there, rule, "it says has_reputation, so its results need `reputation` and `negative`")
     return result
 
 
