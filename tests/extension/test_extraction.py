@@ -49,8 +49,9 @@ def overlap(one: set[str], other: set[str]) -> float:
     return len(one & other) / max(1, len(one | other))
 
 
-def test_the_browser_leaves_out_the_same_menus_banners_and_footers(agreed, site):
-    cases = json.loads((Path(__file__).parents[1] / "golden" / "structure.json").read_text("utf-8"))["cases"]
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"])
+def test_the_browser_leaves_out_the_same_menus_banners_and_footers(agreed, site, every):
+    cases = json.loads((Path(__file__).parents[1] / "golden" / "structure.json").read_text("utf-8"))["cases"][::every]
     agreed.record_messages()
     found = {
         case["name"]: reported(agreed, site, f"case-{place}", f"<!doctype html><title>Case</title>{case['html']}").text
