@@ -170,6 +170,7 @@ def test_a_numba_without_the_stamp_means_no_cache(monkeypatch):
 
 
 @needs_the_jit
+@pytest.mark.long
 def test_the_folder_can_be_moved(package, tmp_path):
     call(package)
     moved = tmp_path / "elsewhere" / "twofiles"

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import httpx
+import pytest
 from sqlalchemy import func, select
 from typer.testing import CliRunner
 
@@ -85,6 +86,7 @@ def test_a_link_for_an_operator_can_be_made_again(tmp_path: Path) -> None:
     assert count(folder, SetupLinkRow) == 1  # only the last one works
 
 
+@pytest.mark.long
 def test_the_demonstration_shows_attackers_lose_their_weight_and_stops_cleanly(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     done = subprocess.run(

@@ -152,6 +152,7 @@ def test_real_data_are_read_whole(shared_data, name, size, test):
     assert (len(marks), sum(marks)) == (size, test)
 
 
+@pytest.mark.long
 def test_real_news_score_as_their_baseline_says(shared_data):
     if not (shared_data / "news_sections.jsonl.gz").is_file():
         pytest.skip(f"news_sections is not in {shared_data}")

@@ -235,6 +235,7 @@ def test_the_worst_case_is_the_attack_that_costs_most_and_no_attack_is_none():
     assert {row[0]: row[1:3] for row in summary.rows}["Fused + validation"] == (2.0, "IPM 1")
 
 
+@pytest.mark.long
 def test_diverging_is_the_worst_case_of_all():
     results = Results(
         diverged(one) if fused(one.run) and one.run.attack == IPM.attack and one.run.attackers == 3 else one

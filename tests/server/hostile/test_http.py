@@ -266,6 +266,7 @@ def test_trailers_are_not_kept(server: RunningServer) -> None:
     assert megabytes < 25
 
 
+@pytest.mark.long
 def test_chunks_without_end_are_cut_off_where_little_is_expected(server: RunningServer) -> None:
     """A length is announced and looked at, or it is counted."""
 

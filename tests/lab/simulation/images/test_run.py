@@ -43,6 +43,7 @@ def test_every_rule_runs_and_is_recorded(rule, context):
     assert [news[1:] for news in seen] == [(i + 1, 2, accuracy) for i, accuracy in enumerate(arrays["accuracy"])]
 
 
+@pytest.mark.long
 def test_it_learns_and_the_backdoor_works_where_everybody_is_an_attacker(context):
     arrays = compute(replace(tiny(attack=PixelBackdoor(), attackers=2, epochs=3), clients=2, rounds=5), context)
     assert arrays["accuracy"].max() > 0.3  # chance is a tenth
@@ -62,7 +63,8 @@ def test_the_same_run_gives_the_same_numbers(context):
     assert not np.array_equal(first["weights"], compute(replace(run, seed=1), context)["weights"])
 
 
-@pytest.mark.parametrize("rule", ["reputation", pytest.param("foolsgold", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("rule", ["reputation", "foolsgold"])
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(rule, context, tmp_path):
     run = tiny(rule, Flip(), 1, rounds=3)
     whole = compute(run, context)
