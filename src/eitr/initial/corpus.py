@@ -8,8 +8,8 @@ from pathlib import Path
 from eitr.errors import InputError
 from eitr.io import json_lines as rows
 from eitr.pages.page import Page
-from eitr.pages.reading import read_body, read_whole
-from eitr.pages.vocabulary import VERSION, WITH_BOILERPLATE
+from eitr.pages.reading import read_page
+from eitr.pages.vocabulary import VERSION
 from eitr.taxonomy import NAMES, NON_SENSITIVE, index_of
 
 
@@ -71,7 +71,7 @@ def read_file(path: Path, version: int = VERSION) -> list[Labelled]:
 
 def _labelled(row: dict[str, object], path: Path, version: int) -> Labelled:
     page = _page(row)
-    language, words = read_whole(page) if version == WITH_BOILERPLATE else read_body(page)
+    language, words = read_page(page, version)
     return Labelled(
         # One string for each word, not one for each place where it stands: the pages would fill the memory.
         words=tuple(map(sys.intern, words)),

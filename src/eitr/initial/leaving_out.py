@@ -12,7 +12,8 @@ from eitr.initial.fit import Progress, Recipe, vectors
 from eitr.initial.sources import Pages, for_judging, for_training, groups
 from eitr.initial.yardstick import Verdicts
 from eitr.model import Classifier, load
-from eitr.pages.vocabulary import WITH_BOILERPLATE, Vocabulary
+from eitr.pages.reading import WITH_BOILERPLATE
+from eitr.pages.vocabulary import Vocabulary
 
 SHIPPED = "shipped"
 

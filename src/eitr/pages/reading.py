@@ -11,6 +11,11 @@ from eitr.pages.language import homographs, language_of
 from eitr.pages.page import Page
 from eitr.pages.tokens import normalised, without_stop_words, words
 
+WITH_BOILERPLATE = 1
+WITHOUT_BOILERPLATE = 2
+"""The versions of vocabularies, which say how pages are read: with all their words, or without boilerplate and words
+that are English only by accident."""
+
 
 class Reading(NamedTuple):
     """The language of a page and its tokens."""
@@ -18,6 +23,11 @@ class Reading(NamedTuple):
     language: str
     """One of `eitr.pages.language.LANGUAGES`, "other" or "unknown"."""
     tokens: list[str]
+
+
+def read_page(page: Page, version: int) -> Reading:
+    """Return a page's language and tokens as models with a vocabulary of this version read it."""
+    return read_whole(page) if version == WITH_BOILERPLATE else read_body(page)
 
 
 def read_whole(page: Page) -> Reading:

@@ -16,15 +16,13 @@ from eitr.io.atomic import write_atomically
 from eitr.io.safetensors_file import read_limited
 from eitr.pages.logarithm import ln
 from eitr.pages.page import Page
-from eitr.pages.reading import Reading, read_body, read_whole
+from eitr.pages.reading import WITH_BOILERPLATE, WITHOUT_BOILERPLATE, Reading, read_page
 from eitr.pages.sparse import Row, SparseRows
 from eitr.pages.tokens import tokens
 
 FORMAT = "eitr-vocabulary"
-VERSION = 2
-"""Of new vocabularies. The version says how pages are read: with all their words (1), or without boilerplate and
-words that are English only by accident (2)."""
-WITH_BOILERPLATE = 1
+VERSION = WITHOUT_BOILERPLATE
+"""Of new vocabularies."""
 MAX_WORDS = 100_000
 MAX_FORMS = 50_000
 MAX_FILE_BYTES = 16 * 2**20
@@ -79,7 +77,7 @@ class Vocabulary:
 
     def read(self, page: Page) -> Reading:
         """Return the language and the tokens of a page as models with this vocabulary read it."""
-        return read_whole(page) if self.version == WITH_BOILERPLATE else read_body(page)
+        return read_page(page, self.version)
 
     def vector(self, words: Iterable[str]) -> Row:
         """Return the places of the words that are known, ascending, and their values."""
