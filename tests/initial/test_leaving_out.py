@@ -1,19 +1,27 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from eitr.errors import InputError
-from eitr.initial import leaving_out
+from eitr.initial import __main__ as command
+from eitr.initial import classifier, leaving_out
 from eitr.initial.__main__ import main
-from eitr.initial.classifier import headlines_and_pages, pieces
+from eitr.initial.classifier import headlines_and_pages, make_classifier, network_for, pieces
 from eitr.initial.corpus import Labelled
-from eitr.initial.fit import Progress, Recipe
+from eitr.initial.fit import Ingredient, Progress, Recipe
+from eitr.initial.languages import sketches
 from eitr.initial.leaving_out import judge_recipe, read_model
+from eitr.initial.material import Material
 from eitr.initial.sources import Pages, for_training, read_sources
 from eitr.initial.yardstick import measure
-from eitr.model import Classifier
+from eitr.model import Classifier, Vector
+from eitr.pages.language import LANGUAGES
+from eitr.pages.reading import WITH_BOILERPLATE
+from eitr.pages.vocabulary import VERSION, Vocabulary
 
 QUICK = Recipe(pages=1500, rates=(0.3,) * 8, averaged=1)
 
@@ -87,3 +95,60 @@ def test_what_is_no_evaluation_or_no_model_is_named(
     assert "not an evaluation.json" in capsys.readouterr().err
     with pytest.raises(InputError, match=r"no model\.safetensors"):
         read_model(str(tmp_path))
+
+
+@pytest.mark.parametrize("ingredient", Ingredient)
+def test_an_ingredient_can_be_left_out(
+    ingredient: Ingredient, toy_sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted: dict[str, Any] = {}
+
+    def spying(vocabulary: Vocabulary, rows: object, ours: Material, *, sources: Pages, **rest: object) -> Vector:
+        fitted.update(forms=vocabulary.forms, sketches=ours.sketches, sources=sources)
+        return np.ones(network_for(vocabulary).size, np.float32)
+
+    def made(recipe: Recipe) -> Vector:
+        training = for_training(read_sources(toy_sources))
+        return make_classifier(training, recipe, 1, lambda _: None).model.vector
+
+    monkeypatch.setattr(classifier, "fit", spying)
+    whole, every = made(QUICK), dict(fitted)
+    part, some = made(replace(QUICK, without=ingredient)), dict(fitted)
+    languages = {page.language for pages in some["sources"].values() for page in pages}
+    assert (some["sources"] == {}) == (ingredient == Ingredient.DATA)
+    assert ("krankenhaus" not in some["forms"]) == (ingredient == Ingredient.LANGUAGES) == (languages == {"en"})
+    assert "krankenhaus" in every["forms"]
+    lost = sum(map(len, every["sketches"])) - sum(map(len, some["sketches"]))
+    further = {language: sum(map(len, sketches(language))) for language in LANGUAGES}
+    expected = {
+        Ingredient.HARD_NEGATIVES: further["en"],
+        Ingredient.LANGUAGES: sum(further.values()) - further["en"],
+    }
+    assert lost == expected.get(ingredient, 0)
+    assert (part[-1] == 1) == (ingredient == Ingredient.CALIBRATION)
+    assert whole[-1] == np.float32(1 / 1.5)
+
+
+def test_boilerplate_is_left_in_by_reading_the_pages_with_it(
+    toy_sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+
+    def spying(data_dir: Path, *, version: int, last: bool) -> Pages:
+        read.append(version)
+        return read_sources(data_dir, version=version, last=last)
+
+    monkeypatch.setattr(command, "read_sources", spying)
+    monkeypatch.setattr(leaving_out, "make_classifier", lambda *_: Classifier.shipped())
+    arguments = ["--data-dir", str(toy_sources), "--evaluate", "--out", str(tmp_path)]
+    for ingredient in ("boilerplate", "calibration"):
+        assert main([*arguments, "--without", ingredient]) == 0
+        assert list(json.loads((tmp_path / "evaluation.json").read_text("utf-8"))) == [f"without {ingredient}"]
+        assert f"| without {ingredient} |" in (tmp_path / "evaluation.md").read_text("utf-8")
+    assert read == [WITH_BOILERPLATE, VERSION]
+
+
+def test_only_a_recipe_can_lack_an_ingredient(toy_sources: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--data-dir", str(toy_sources), "--evaluate", "--model", "shipped", "--without", "data"])
+    assert "--without needs --evaluate and no --model" in capsys.readouterr().err

@@ -9,14 +9,16 @@ from typing import Any
 
 from eitr.errors import InputError
 from eitr.initial.build import SEED, build
-from eitr.initial.fit import Recipe
+from eitr.initial.fit import Ingredient, Recipe
 from eitr.initial.leaving_out import SHIPPED, judge_model, judge_recipe, read_model
 from eitr.initial.sources import read_sources
 from eitr.initial.yardstick import Verdicts, measure
-from eitr.initial.yardstick_report import markdown, svg
+from eitr.initial.yardstick_report import WITHOUT, markdown, svg
 from eitr.io.atomic import write_together
 from eitr.model import Classifier
 from eitr.model.answer import THRESHOLD
+from eitr.pages.reading import WITH_BOILERPLATE
+from eitr.pages.vocabulary import VERSION
 
 ASSETS = Path(__file__).parents[1] / "assets"
 EVALUATION = Path("bench-out", "initial")
@@ -30,7 +32,10 @@ NOTES = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the arguments, build or evaluate, and return the exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.without and (options.model or not options.evaluate):
+        parser.error("--without needs --evaluate and no --model: it trains without the ingredient")
     try:
         return _evaluate(options) if options.evaluate else _build(options)
     except InputError as error:
@@ -53,6 +58,13 @@ def _parser() -> argparse.ArgumentParser:
         "--evaluate", action="store_true", help="train without each group of sources and measure there"
     )
     judging.add_argument("--model", help="judge this model instead of training: 'shipped', or a folder with its files")
+    judging.add_argument(
+        "--without",
+        type=Ingredient,
+        choices=list(Ingredient),
+        metavar="INGREDIENT",
+        help=f"leave this out, to see what it brings: {', '.join(Ingredient)}",
+    )
     judging.add_argument("--name", help="what the tables call what is judged")
     judging.add_argument("--threshold", type=float, default=THRESHOLD, help="how sure a shown topic must be")
     judging.add_argument(
@@ -79,11 +91,14 @@ def _evaluate(options: argparse.Namespace) -> int:
     if options.model:
         verdicts = _judge(read_model(options.model), options)
     else:
-        if SHIPPED not in measured:
+        if not options.without and SHIPPED not in measured:
             measured[SHIPPED] = measure(_judge(read_model(SHIPPED), options), options.threshold)
         _say("reading the data")
-        verdicts = judge_recipe(read_sources(options.data_dir, last=options.final), Recipe(), options.seed, _say)
-    measured[options.name or options.model or RECIPE] = measure(verdicts, options.threshold)
+        version = WITH_BOILERPLATE if options.without == Ingredient.BOILERPLATE else VERSION
+        pages = read_sources(options.data_dir, version=version, last=options.final)
+        verdicts = judge_recipe(pages, Recipe(without=options.without), options.seed, _say)
+    judged = WITHOUT + options.without if options.without else RECIPE
+    measured[options.name or options.model or judged] = measure(verdicts, options.threshold)
     out: Path = options.out or EVALUATION
     text = markdown(measured, NOTES)
     out.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eitr.initial.card import card
-from eitr.initial.classifier import TEMPERATURE, headlines_and_pages, make_classifier, with_more_sketches
+from eitr.initial.classifier import headlines_and_pages, make_classifier, with_more_sketches
 from eitr.initial.corpus import Labelled, has_rows, read_rows, validation_pages
 from eitr.initial.evaluation import Evaluation, evaluate
 from eitr.initial.fit import Progress, Recipe
@@ -65,7 +65,6 @@ def build(
         real_pages={name: len(pages) for name, pages in sources.items()},
         forms=len(vocabulary.forms),
         evaluations=evaluations,
-        temperature=TEMPERATURE,
     )
     out_dir.mkdir(parents=True, exist_ok=True)
     files = {

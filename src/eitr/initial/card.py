@@ -18,7 +18,6 @@ def card(
     real_pages: Mapping[str, int],
     forms: int,
     evaluations: Mapping[str, Evaluation],
-    temperature: float,
 ) -> str:
     """Return the card's text."""
     return "\n".join(
@@ -32,7 +31,7 @@ def card(
             *_what(date, seed, forms),
             *_results(evaluations),
             *_data(material, rows, real_pages),
-            *_recipe(recipe, temperature),
+            *_recipe(recipe),
         ]
     )
 
@@ -111,7 +110,7 @@ def _data(material: Material, rows: int, real_pages: Mapping[str, int]) -> list[
     ]
 
 
-def _recipe(recipe: Recipe, temperature: float) -> list[str]:
+def _recipe(recipe: Recipe) -> list[str]:
     mixture = recipe.mixture
     rates, further = (", ".join(f"{rate:g}" for rate in each) for each in (recipe.rates, recipe.further_rates))
     return [
@@ -134,7 +133,7 @@ def _recipe(recipe: Recipe, temperature: float) -> list[str]:
         f"  {recipe.pages} pages at the rates {further}. The model is the mean of both, the first counting",
         f"  {recipe.first_share:.0%}. Momentum {recipe.momentum:g}, dropout {recipe.dropout:g}, batches of",
         f"  {recipe.batch_size}.",
-        f"- Calibration: the last layer is divided by a temperature of {temperature:g}.",
+        f"- Calibration: the last layer is divided by a temperature of {recipe.temperature:g}.",
         "",
     ]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from eitr.initial.corpus import Labelled
-from eitr.initial.fit import Progress, Recipe, fit
+from eitr.initial.fit import Ingredient, Progress, Recipe, fit
 from eitr.initial.languages import foreign_forms, sketches
 from eitr.initial.material import Material, material
 from eitr.initial.sources import NEWS, Pages
@@ -16,8 +16,6 @@ from eitr.pages.language import LANGUAGES
 from eitr.pages.vocabulary import Vocabulary
 from eitr.taxonomy import NAMES
 
-TEMPERATURE = 1.5
-"""Divides the logits: without it, the model is too sure on pages of other sources."""
 PIECE = 15
 """So many words of a page in a row stand for a headline."""
 PIECES = 3
@@ -28,9 +26,17 @@ MOST_PAGES = 300
 
 def make_classifier(training: Pages, recipe: Recipe, seed: int, progress: Progress) -> Classifier:
     """Return a classifier that was trained on the pages and on our own material."""
+    languages: Sequence[str] = LANGUAGES
+    if recipe.without == Ingredient.LANGUAGES:
+        languages = LANGUAGES[:1]
+        training = {name: [page for page in pages if page.language in languages] for name, pages in training.items()}
     rows, sources = headlines_and_pages(training)
-    vocabulary = choose_vocabulary(rows, sources)
-    vector = calibrated_fit(vocabulary, rows, sources, with_more_sketches(material()), recipe, seed, progress)
+    if recipe.without == Ingredient.DATA:
+        sources = {}
+    vocabulary = choose_vocabulary(rows, sources, languages)
+    sketched = languages[1:] if recipe.without == Ingredient.HARD_NEGATIVES else languages
+    ours = with_more_sketches(material(), sketched)
+    vector = calibrated_fit(vocabulary, rows, sources, ours, recipe, seed, progress)
     return Classifier(Model(network_for(vocabulary), vector), vocabulary)
 
 
@@ -43,17 +49,17 @@ def headlines_and_pages(training: Pages) -> tuple[Sequence[Labelled], Pages]:
     return training.get(NEWS) or pieces(sources), sources
 
 
-def choose_vocabulary(rows: Sequence[Labelled], sources: Pages) -> Vocabulary:
+def choose_vocabulary(rows: Sequence[Labelled], sources: Pages, languages: Sequence[str] = LANGUAGES) -> Vocabulary:
     """Choose English words by the headlines and by pieces of real pages; words of other languages count as them."""
     documents = [*rows, *pieces(sources)]
     words, forms = with_forms(documents, material())
     places = {word: place for place, word in enumerate(words)} | forms
-    return weighted(words, documents, forms | foreign_forms(places))
+    return weighted(words, documents, forms | foreign_forms(places) if len(languages) > 1 else forms)
 
 
-def with_more_sketches(ours: Material) -> Material:
-    """Return the material with our sketches in other languages, hard negatives and very short pages."""
-    added = [sketches(language) for language in LANGUAGES]
+def with_more_sketches(ours: Material, languages: Sequence[str] = LANGUAGES) -> Material:
+    """Return the material with our further sketches: the English ones are hard negatives and very short pages."""
+    added = [sketches(language) for language in languages]
     every = tuple(
         (*own, *(sketch for of_language in added for sketch in of_language[label]))
         for label, own in enumerate(ours.sketches)
@@ -87,9 +93,10 @@ def calibrated_fit(
 ) -> Vector:
     """Train, and divide the last layer by the temperature: the same classes, less sure."""
     vector = fit(vocabulary, rows, ours, sources=sources, recipe=recipe, seed=seed, progress=progress)
+    temperature = np.float32(1 if recipe.without == Ingredient.CALIBRATION else recipe.temperature)
     last = network_for(vocabulary).split(vector)[-1]
-    last.kernel[:] /= np.float32(TEMPERATURE)
-    last.bias[:] /= np.float32(TEMPERATURE)
+    last.kernel[:] /= temperature
+    last.bias[:] /= temperature
     return vector
 
 

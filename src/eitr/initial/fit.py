@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,21 @@ Examples = tuple[SparseRows, NDArray[np.int64]]
 """Vectors of pages and their labels."""
 FURTHER_AVERAGED = 2
 """The parameters after so many last passes over the real pages are averaged."""
+
+
+class Ingredient(StrEnum):
+    """What the model owes its quality to; the yardstick can leave out one, to see what it brings."""
+
+    DATA = "data"
+    """Real pages of many sources beside the headlines."""
+    HARD_NEGATIVES = "hard-negatives"
+    """Our sketches of pages that look sensitive and are not, and of very short sensitive ones."""
+    BOILERPLATE = "boilerplate"
+    """Pages are read without menus, notices and legal text."""
+    LANGUAGES = "languages"
+    """Words, sketches and real pages of five further languages."""
+    CALIBRATION = "calibration"
+    """The temperature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +60,10 @@ class Recipe:
     dropout: float = 0.5
     batch_size: int = 64
     mixture: Mixture = field(default_factory=Mixture)
+    temperature: float = 1.5
+    """Divides the logits: without it, the model is too sure on pages of other sources."""
+    without: Ingredient | None = None
+    """What is left out. Boilerplate is left in by whoever reads the pages."""
 
     def plan(self, rate: float) -> TrainingPlan:
         """Return the plan of one pass."""

@@ -146,7 +146,8 @@ def measure(verdicts: Verdicts, threshold: float) -> dict[str, Any]:
             str(language): _share(unlabelled.where(unlabelled.languages == language).shown(threshold) != NON_SENSITIVE)
             for language in np.unique(unlabelled.languages)
         },
-        "lowest_threshold": lowest_threshold(english),
+        "lowest_threshold": (lowest := lowest_threshold(english)),
+        "at_lowest_threshold": None if lowest is None else headline_numbers(english, lowest),
         "curve": [{"threshold": at} | headline_numbers(english, at) for at in THRESHOLDS],
         "calibration": calibration(english),
     }

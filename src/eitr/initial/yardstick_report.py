@@ -23,6 +23,8 @@ TOPICS = tuple(name for label, name in enumerate(NAMES) if label != NON_SENSITIV
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#56b4e9", "#e69f00", "#6b6b6b")
 """Those of Okabe and Ito, which colour-blind readers tell apart."""
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+WITHOUT = "without "
+"""Begins the name of a recipe that lacks an ingredient."""
 STYLE: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
@@ -41,22 +43,24 @@ Measured = Mapping[str, Mapping[str, Any]]
 
 
 def markdown(measured: Measured, notes: Sequence[str] = ()) -> str:
-    """Return the tables, one column for each model."""
-    names = list(measured)
+    """Return the tables, one column for each model; recipes that lack an ingredient have one row each."""
+    every, measured = measured, {name: of for name, of in measured.items() if not name.startswith(WITHOUT)}
     sections = [
         ["# How the model does on sources that it was not trained on", "", *notes, ""],
         _summary(measured),
+        _ingredients(every) if len(every) > len(measured) else [],
         _one_kind("By length, English", measured, "by_length", [name for name, *_ in LENGTHS]),
         _one_kind("By language", measured, "by_language", _keys(measured, "by_language")),
         _unlabelled(measured),
         _calibration(measured),
-        *(_by_source(name, measured[name]["by_source"]) for name in names),
+        *(_by_source(name, measured[name]["by_source"]) for name in measured),
     ]
     return "\n".join(line for section in sections for line in section)
 
 
 def svg(measured: Measured) -> str:
     """Return the curves: recall over false alarms, by kind of text, and the reliability of the confidences."""
+    measured = {name: of for name, of in measured.items() if not name.startswith(WITHOUT)}
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -125,6 +129,41 @@ def _summary(measured: Measured) -> list[str]:
         f"The lowest threshold at which both goals for English false alarms hold: {lowest}.",
         "",
         *_table(["", *measured, "goal"], rows),
+        "",
+    ]
+
+
+def _ingredients(measured: Measured) -> list[str]:
+    """Return a table with one row for each model: what is lost without an ingredient."""
+    rows = [
+        [
+            name,
+            _share((of["at_lowest_threshold"] or {}).get("mean_recall")),
+            _share(of["english"]["mean_recall"]),
+            *(_share(of["english"]["false_alarms"][kind]) for kind in Kind),
+            _share(of["other_languages"]["mean_recall"]),
+            _share(of["other_languages"]["false_alarms"]["all"]),
+            _share(of["calibration"]["right_above"][str(CONFIDENCES[-1])]["right_of_pages"]),
+        ]
+        for name, of in measured.items()
+        if "at_lowest_threshold" in of
+    ]
+    header = [
+        "",
+        "recall at the goals",
+        "recall",
+        *(f"false alarms, {kind}" for kind in Kind),
+        "recall, other languages",
+        "false alarms, other languages",
+        f"right above {CONFIDENCES[-1]}",
+    ]
+    return [
+        "## What each ingredient brings, in per cent",
+        "",
+        "The same recipe without one of its ingredients. Recall at the goals: at the lowest threshold at which both",
+        "goals for English false alarms hold, so that models with more and fewer false alarms can be compared.",
+        "",
+        *_table(header, rows),
         "",
     ]
 
