@@ -16,10 +16,6 @@ const THRESHOLD_ONE_WORD = 0.8;
 const LEAST_KNOWN = 2;
 /** How probable non-sensitive must be for "not sensitive", in English or if the page is too short to tell. */
 const LEAST_SURE = 0.5;
-/** The same on a page in another of the six languages, where the model misses more. */
-const LEAST_SURE_NOT_ENGLISH = 0.97;
-/** How many known words such a page must have for "not sensitive". */
-const LEAST_KNOWN_NOT_ENGLISH = 20;
 
 /** Why the model cannot tell: the page's language, too few known words, or no class that is probable enough. */
 export type CannotTell = "language" | "words" | "close";
@@ -42,8 +38,9 @@ export function answerOf(
   const topic = mostProbable(probabilities);
   let least = Math.max(threshold, leastThreshold(english, knownWords));
   if (topic === NON_SENSITIVE) {
-    if (knownWords < (english ? LEAST_KNOWN : LEAST_KNOWN_NOT_ENGLISH)) return cannotTell("words");
-    least = english ? LEAST_SURE : LEAST_SURE_NOT_ENGLISH;
+    // In other languages the model knows too few words to be sure that a page has none of a topic.
+    if (knownWords < LEAST_KNOWN || !english) return cannotTell("words");
+    least = LEAST_SURE;
   }
   if (probabilities[topic]! >= least) return { topic, cannotTell: null };
   return cannotTell(knownWords < LEAST_KNOWN ? "words" : "close");

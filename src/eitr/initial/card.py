@@ -61,13 +61,13 @@ def _in_a_hurry() -> list[str]:
                 ["sexual orientation, ethnicity", "80, 43", "79, 47", "at least 70"],
                 ["five other languages: right letter", "41.3", "69.1", ""],
                 ["five other languages: false alarms", "3.2", "1.3", "at most 8"],
-                ["five other languages: sensitive, but called not sensitive", "62.8", "0.7", "none"],
+                ["five other languages: sensitive, but called not sensitive", "62.8", "0.0", "none"],
             ],
         ),
         "",
         "A page gets a letter if the topic has at least 45 %, 60 % in the five other languages. Otherwise it is called",
-        "not sensitive, or the model cannot tell: too few known words, another language, or too close",
-        "(`src/eitr/model/answer.py`).",
+        "not sensitive, in English alone, or the model cannot tell: too few known words, another language, or too",
+        "close (`src/eitr/model/answer.py`).",
         "",
     ]
 

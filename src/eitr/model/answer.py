@@ -24,10 +24,6 @@ LEAST_KNOWN = 2
 """How many known words a page must have for "not sensitive"."""
 LEAST_SURE = 0.5
 """How probable non-sensitive must be for "not sensitive", on an English page or one too short to tell its language."""
-LEAST_SURE_NOT_ENGLISH = 0.97
-"""The same on a page in another of the six languages, where the model misses more."""
-LEAST_KNOWN_NOT_ENGLISH = 20
-"""How many known words such a page must have for "not sensitive"."""
 
 NOT_ENGLISH = frozenset(LANGUAGES) - {"en"}
 
@@ -61,7 +57,7 @@ def answer(probabilities: Sequence[float], language: str, known_words: int, thre
     >>> answer([0.7, 0.1, 0.05, 0.05, 0.05, 0.05], "en", known_words=12)
     Answer(topic=0, cannot_tell=None)
     >>> answer([0.05, 0.05, 0.05, 0.05, 0.05, 0.75], "de", known_words=25)
-    Answer(topic=None, cannot_tell='close')
+    Answer(topic=None, cannot_tell='words')
     """
     if language == OTHER:
         return Answer(None, "language")
@@ -69,10 +65,11 @@ def answer(probabilities: Sequence[float], language: str, known_words: int, thre
     topic = probabilities.index(most)
     if topic != NON_SENSITIVE:
         least = max(threshold, least_threshold(language, known_words))
-    elif known_words < (LEAST_KNOWN_NOT_ENGLISH if language in NOT_ENGLISH else LEAST_KNOWN):
+    elif known_words < LEAST_KNOWN or language in NOT_ENGLISH:
+        # In other languages the model knows too few words to be sure that a page has none of a topic.
         least = math.inf
     else:
-        least = LEAST_SURE_NOT_ENGLISH if language in NOT_ENGLISH else LEAST_SURE
+        least = LEAST_SURE
     if most >= least:
         return Answer(topic, None)
     return Answer(None, "words" if known_words < LEAST_KNOWN or least == math.inf else "close")
