@@ -8,8 +8,9 @@ from importlib.resources import files
 import pytest
 
 from eitr import taxonomy
+from eitr.pages.language import LANGUAGES
 
-KEYS = ["id", "label", "title", "description", "keywords", "text", "kind", "country"]
+KEYS = ["id", "label", "title", "description", "keywords", "text", "kind", "country", "language"]
 RUN = 8
 
 
@@ -31,15 +32,29 @@ def test_every_row_has_the_same_keys_and_only_strings(pages):
         assert all(isinstance(value, str) and value == value.strip() for value in page.values()), page["id"]
 
 
-def test_every_class_has_at_least_forty_pages(pages):
+def test_every_class_has_at_least_a_hundred_pages(pages):
     counts = Counter(page["label"] for page in pages)
     assert set(counts) == set(taxonomy.NAMES)
-    assert min(counts.values()) >= 40, counts
+    assert min(counts.values()) >= 100, counts
 
 
-def test_ids_name_their_class(pages):
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_class_has_pages_in_every_language(pages, language):
+    counts = Counter(page["label"] for page in pages if page["language"] == language)
+    assert set(counts) == set(taxonomy.NAMES)
+    assert min(counts.values()) >= (65 if language == "en" else 6), counts
+    assert counts["non-sensitive"] >= (65 if language == "en" else 8)
+
+
+def test_pages_in_every_language_come_from_several_countries(pages):
+    for language in LANGUAGES:
+        assert len({page["country"] for page in pages if page["language"] == language}) >= 2, language
+
+
+def test_ids_name_class_and_language(pages):
     for page in pages:
-        assert re.fullmatch(re.escape(page["label"]) + r"-\d{2,}", page["id"]), page["id"]
+        language = "" if page["language"] == "en" else f"-{page['language']}"
+        assert re.fullmatch(re.escape(page["label"]) + language + r"-\d{2,}", page["id"]), page["id"]
 
 
 @pytest.mark.parametrize("key", ["id", "title", "text"])
