@@ -8,7 +8,7 @@ import pytest
 from eitr.errors import InputError
 from eitr.initial import Report, build
 from eitr.initial.__main__ import main
-from eitr.initial.corpus import read_rows
+from eitr.initial.corpus import read_rows, validation_pages
 from eitr.initial.fit import Recipe
 from eitr.model import load
 from eitr.pages.vocabulary import Vocabulary
@@ -58,6 +58,17 @@ def test_sets_that_only_judge_may_be_missing(toy_data: Path, tmp_path: Path) -> 
     report = build(tmp_path, tmp_path / "out", 1, lambda _: None, recipe=QUICK)
     assert "newsgroups" not in report.evaluations
     assert "validation, held back" in report.evaluations
+
+
+def test_validation_pages_in_english_and_in_other_languages_are_judged_apart(built: Built) -> None:
+    pages = {name: found.pages for name, found in built.report.evaluations.items() if name.startswith("validation")}
+    english = sum(page.language == "en" for page in validation_pages())
+    assert pages == {
+        "validation, held back": english // 2,
+        "validation, English": english,
+        "validation, other languages": len(validation_pages()) - english,
+    }
+    assert min(pages.values()) > 100
 
 
 def test_missing_training_data_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

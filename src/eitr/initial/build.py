@@ -14,6 +14,7 @@ from eitr.initial.sources import for_training, read_sources
 from eitr.io.atomic import write_together
 from eitr.model import Network, Vector
 from eitr.model.files import to_safetensors
+from eitr.pages.language import LANGUAGES
 from eitr.pages.vocabulary import Vocabulary
 
 SEED = 1
@@ -77,7 +78,7 @@ def build(
 
 
 def _evaluation_sets(data_dir: Path, news: Sequence[Labelled], sections: Sequence[Labelled]) -> Sets:
-    """Return the sets of the card; of the validation pages, every other one served to choose the recipe."""
+    """Return the sets of the card; of the English validation pages, every other one served to choose the recipe."""
     sets: Sets = {
         "news rows, test": [row for row in news if row.split == "test"],
         "news sections, test": [page for page in sections if page.split == "test"],
@@ -88,5 +89,10 @@ def _evaluation_sets(data_dir: Path, news: Sequence[Labelled], sections: Sequenc
         covid = read_rows(data_dir, "covid_pages")
         sets |= {f"COVID-19, {split}": [page for page in covid if page.split == split] for split in ("truth", "study")}
     pages = validation_pages()
-    sets |= {"validation, held back": pages[1::2], "validation, all": pages}
+    english = [page for page in pages if page.language == LANGUAGES[0]]
+    sets |= {
+        "validation, held back": english[1::2],
+        "validation, English": english,
+        "validation, other languages": [page for page in pages if page.language != LANGUAGES[0]],
+    }
     return {name: pages for name, pages in sets.items() if pages}

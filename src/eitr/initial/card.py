@@ -159,7 +159,7 @@ def _results(evaluations: Mapping[str, Evaluation]) -> list[str]:
         "of sources that it was not trained on. The recipe was chosen by sources that were left out. A look at the",
         "COVID-19 pages showed that pages which only mention the pandemic had become health; we then wrote 70 sketches",
         "of such pages, so its numbers are slightly too good. There are so few validation pages that their accuracy is",
-        "known to about five points only.",
+        "known to about four points only.",
         "",
         *_table(["set", *header], [[name, *line] for name, line in zip(evaluations, lines, strict=True)]),
         "",

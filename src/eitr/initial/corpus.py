@@ -24,7 +24,7 @@ class Labelled:
     source: str = ""
     """The file of the data folder that it comes from, without its ending."""
     language: str = "en"
-    """As the data say."""
+    """As the data say: `lang` in the data folder, `language` in the pages of the package."""
     read_language: str = "unknown"
     """As it is told from the words, which decides what is shown."""
     identifier: str = ""
@@ -79,7 +79,7 @@ def _labelled(row: dict[str, object], path: Path, version: int) -> Labelled:
         section=str(row.get("section", "")),
         split=str(row.get("split", "")),
         source=path.name.split(".")[0],
-        language=str(row.get("lang") or "en"),
+        language=str(row.get("lang") or row.get("language") or "en"),
         read_language=language,
         identifier=str(row.get("id", "")),
     )
