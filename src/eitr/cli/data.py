@@ -14,6 +14,7 @@ from rich.text import Text
 from eitr.cli.console import add_row, printable, tell
 from eitr.cli.file_options import reads_files
 from eitr.cli.plugin_option import Plugins
+from eitr.errors import InputError
 
 if TYPE_CHECKING:
     from eitr.datasets.own.check import Findings
@@ -129,19 +130,43 @@ def prepare(
     out: Annotated[Path, typer.Option(help="Where the vectors go, an .npz file.")],
     data_dir: Folder = None,
     size: Size = None,
-    words: Annotated[int, typer.Option(help="How many words the vectors have.", min=1, max=100_000)] = 1000,
+    words: Annotated[
+        int | None, typer.Option(help="How many words the vectors have.  [default: 1000]", min=1, max=100_000)
+    ] = None,
+    start: Annotated[
+        str,
+        typer.Option(
+            help="For lab runs with the same `--start`: take the words of that model's vocabulary (`shipped`, or a "
+            "folder with model.safetensors and vocabulary.json).  [default: random]",
+            metavar="MODEL",
+            show_default=False,
+        ),
+    ] = "random",
     seed: Annotated[int, typer.Option(help="Seed of the choice of pages and of the split.", min=0)] = 0,
     plugin: Plugins = None,
 ) -> None:
     """Turn a data set or your own data into vectors that the lab reads with numpy alone.
 
     Examples: `eitr data prepare news-sections --data-dir ~/data --out news-sections.npz`,
-    `eitr data prepare pages.csv --label-map "doctor=health" --out pages.npz`
+    `eitr data prepare pages.csv --label-map "doctor=health" --out pages.npz`,
+    `eitr data prepare news-sections --data-dir ~/data --start shipped --out news-sections.npz`
     """
     from eitr.datasets.interface import save_examples
     from eitr.datasets.registry import load
+    from eitr.lab.runs.start import find_start
 
-    examples = load(name, data_dir=data_dir, size=size, words=words, seed=seed, options=files)
+    model = find_start(start)
+    if model is not None and words is not None:
+        raise InputError("the model of --start has its own words: leave out --words")
+    examples = load(
+        name,
+        data_dir=data_dir,
+        size=size,
+        words=words or 1000,
+        seed=seed,
+        options=files,
+        vocabulary=None if model is None else model.classifier.vocabulary,
+    )
     save_examples(examples, out)
     tests = int(np.count_nonzero(examples.test))
     tell(f"{len(examples.rows) - tests} pages to train on, {tests} to test on, in {out}")

@@ -34,6 +34,13 @@ DATA = typer.Option(
     "labels.csv; `eitr data check` checks them), or an .npz file that `eitr data prepare` made.  [default: builtin]",
     show_default=False,
 )
+START = typer.Option(
+    help="The model that federations start from: `random`; `shipped`, the model of this package; or a folder with "
+    "model.safetensors and vocabulary.json. With a given model, its vocabulary makes the vectors of the pages.  "
+    "[default: random]",
+    metavar="MODEL",
+    show_default=False,
+)
 Folder = Annotated[Path | None, typer.Option(help="The folder with the data sets' files (default: EITR_DATA).")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Out = Annotated[Path, typer.Option(help="The folder of the results.")]
@@ -81,6 +88,7 @@ def run(
     files: "FileOptions",
     data: Annotated[str, DATA] = "builtin",
     data_dir: Folder = None,
+    start: Annotated[str, START] = "random",
     profile: Annotated[str, typer.Option(help="`quick` or `paper` (the paper's settings).")] = "paper",
     device: Device = "auto",
     seeds: Annotated[int | None, typer.Option(help="How many seeds (default: the profile's).", min=1)] = None,
@@ -106,6 +114,7 @@ def run(
             ids,
             out=out,
             data=data,
+            start=start,
             profile=profile,
             device=device,
             seeds=seeds,
@@ -151,6 +160,7 @@ def compare(
     seeds: Annotated[int | None, typer.Option(help="How many seeds.  [default: 3]", min=1)] = None,
     data: Annotated[str | None, DATA] = None,
     data_dir: Folder = None,
+    start: Annotated[str | None, START] = None,
     device: Device = "auto",
     out: Out = Path("results"),
     resume: Annotated[
@@ -171,6 +181,7 @@ def compare(
     `eitr lab compare --rule fused,flame,median --attack label-flip,ipm:epsilon=0.5 --attackers 0.1,0.3 --out mine`,
     `eitr lab compare --rule fused,median --attack mimic --clients 200 --participation 0.1,0.5`,
     `eitr lab compare --rule fused,mine --plugin my_rule.py --attack shift --data pages.csv --text-column body`,
+    `eitr lab compare --rule fused,median --attack label-flip,ipm --start shipped --out from-shipped`,
     `eitr lab compare --out mine --resume`
     """
     if show_list:
@@ -192,6 +203,7 @@ def compare(
             learning_rate=learning_rate,
             seeds=seeds,
             data=data,
+            start=start,
             device=device,
             data_dir=data_dir,
             options=files,

@@ -1,6 +1,7 @@
 """All data sets by name."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from eitr.datasets.own.options import FileOptions
 from eitr.datasets.sampling import stratified_sample
 from eitr.datasets.vectors import examples_of
 from eitr.errors import InputError
+from eitr.pages.vocabulary import Vocabulary
 
 _OWN: Final[dict[str, Source]] = {
     module.SOURCE.name: module.SOURCE for module in (builtin, news_rows, news_sections, newsgroups, covid, surl, curlie)
@@ -39,31 +41,51 @@ def load(
     words: int = 1000,
     difficulty: float | None = None,
     options: FileOptions | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> Examples:
     """Return the examples of a data set by its name, of the user's own file or folder, or of a prepared .npz file.
 
     `data_dir` is the folder the files lie in, else the one that EITR_DATA names. `size` takes at most so many pages, of
     every class and of both sides of the split in proportion. `words` says how many columns there are; a prepared file
-    has its own. `difficulty` is for the built-in pages alone, `options` for the user's own file or folder.
+    has its own. With a `vocabulary`, pages are read and weighed as a model with this vocabulary does it, instead of by
+    words that are chosen on the training pages; a prepared file must have been prepared with it. `difficulty` is for
+    the built-in pages alone, `options` for the user's own file or folder.
     """
     name = str(name_or_path)
     if is_own(name_or_path):
-        return own_examples(Path(name_or_path), options or FileOptions(), words=words, seed=seed, size=size)
+        return own_examples(
+            Path(name_or_path), options or FileOptions(), words=words, seed=seed, size=size, vocabulary=vocabulary
+        )
     check_options(name, options)
     if difficulty is not None and name != builtin.SOURCE.name:
         raise InputError(f"{name} has no difficulty to set; only {builtin.SOURCE.name} has")
     if name == builtin.SOURCE.name:
         chosen = builtin.DIFFICULTY if difficulty is None else difficulty
         wanted = builtin.SIZE if size is None else size
-        return builtin.examples(size=wanted, seed=seed, difficulty=chosen, words=words)
+        if vocabulary is None:
+            return builtin.examples(size=wanted, seed=seed, difficulty=chosen, words=words)
+        drawn = partial(builtin.pages, size=wanted, seed=seed, difficulty=chosen)
+        return examples_of(name, drawn, seed=seed, vocabulary=vocabulary)
     if name in SOURCES:
         source = SOURCES[name]
         folder = data_folder(data_dir, source.needs) if source.needs else data_dir
         return examples_of(
-            name, lambda: source.checked_pages(folder), words=words, seed=seed, size=size, classes=source.classes
+            name,
+            lambda: source.checked_pages(folder),
+            words=words,
+            seed=seed,
+            size=size,
+            classes=source.classes,
+            vocabulary=vocabulary,
         )
     if isinstance(name_or_path, Path) or name.endswith(".npz") or os.sep in name:
-        return _sampled(_prepared(Path(name_or_path)), size, seed)
+        found = _prepared(Path(name_or_path))
+        if vocabulary is not None and found.words != vocabulary.words:
+            raise InputError(
+                f"{name} was prepared with other words than those of the vocabulary: prepare it again with this "
+                "vocabulary (`eitr data prepare --start`), or name the data it was made of"
+            )
+        return _sampled(found, size, seed)
     if name == "cifar10":
         raise InputError("cifar10 holds images, not pages: eitr.datasets.cifar10.load_images reads it")
     raise InputError(f"no data set is called {name!r}; there are {', '.join(SOURCES)}; or give {FORMATS}")

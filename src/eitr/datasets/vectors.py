@@ -12,9 +12,9 @@ the data come with.
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain, compress, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,11 @@ from eitr.datasets.interface import MAX_WIDTH, Examples, Labelled
 from eitr.datasets.sampling import stratified_sample, stratified_split
 from eitr.errors import InputError
 from eitr.pages.logarithm import ln
+from eitr.pages.page import Page
 from eitr.pages.ranking import best
 from eitr.pages.sparse import SparseRows
 from eitr.pages.tokens import tokens
+from eitr.pages.vocabulary import Vocabulary
 from eitr.taxonomy import NAMES
 
 NO_WORDS = "the pages to train on have no words: add pages with text, or name the column of the text (--text-column)"
@@ -52,10 +54,13 @@ def examples_of(
     seed: int = 0,
     size: int | None = None,
     classes: tuple[str, ...] = NAMES,
+    vocabulary: Vocabulary | None = None,
 ) -> Examples:
     """Make examples of pages, which are gone through once, or twice where only `size` of them are to be taken.
 
-    Of the pages only their words' numbers are kept. A class of `classes` that has no page is an InputError.
+    Of the pages only their words' numbers are kept. The columns are the words of the vocabulary, which also says how
+    pages are read; without one, the `words` weightiest of the pages to train on. A class of `classes` that has no page
+    is an InputError.
     """
     chosen: NDArray[np.bool_] | None = None
     if size is not None:
@@ -63,12 +68,20 @@ def examples_of(
         labels, test = _split(pairs, seed, name, classes)
         chosen = np.zeros(len(labels), np.bool_)
         chosen[stratified_sample(labels * 2 + test, size, seed)] = True
-    collected, pairs = _collect(pages(), chosen)
+    kept = pages() if chosen is None else compress(pages(), chosen)
+    marks = array("q")
+    if vocabulary is None:
+        counted = _collect(_marked(kept, marks))
+    else:
+        rows = vocabulary.rows(_marked(kept, marks))
     if chosen is None:
+        pairs = np.asarray(marks, np.int64).reshape(-1, 2)
         labels, test = _split(pairs, seed, name, classes)
     else:
         labels, test = labels[chosen], test[chosen]
-    return weigh(name, collected, labels, test, words=words)
+    if vocabulary is None:
+        return weigh(name, counted, labels, test, words=words)
+    return Examples(name, rows, labels, test, vocabulary.words)
 
 
 def weigh(
@@ -109,23 +122,24 @@ def _split(
     return labels, test
 
 
-def _collect(pages: Iterable[Labelled], chosen: NDArray[np.bool_] | None) -> tuple[WordCounts, NDArray[np.int64]]:
-    """Count the words of the chosen pages, of all where none are; return the label and test mark of each, too."""
+def _marked(pages: Iterable[Labelled], marks: "array[int]") -> Iterator[Page]:
+    """Yield the pages alone; append the label and the test mark of each to `marks`."""
+    for page, label, test in pages:
+        marks.extend((label, _mark(test)))
+        yield page
+
+
+def _collect(pages: Iterable[Page]) -> WordCounts:
+    """Count the words of pages."""
     known: dict[str, int] = {}
-    ids, counts, ends, pairs = array("i"), array("i"), array("q", [0]), array("q")
-    for place, (page, label, test) in enumerate(pages):
-        if chosen is not None and not chosen[place]:
-            continue
+    ids, counts, ends = array("i"), array("i"), array("q", [0])
+    for page in pages:
         counted = Counter(tokens(page.content()))
         ids.extend([known.setdefault(word, len(known)) for word in counted])
         counts.extend(counted.values())
         ends.append(len(ids))
-        pairs.extend((label, _mark(test)))
     # No copies: these arrays are the largest thing in memory.
-    collected = WordCounts(
-        np.asarray(ends, np.int64), np.asarray(ids, np.int32), np.asarray(counts, np.int32), list(known)
-    )
-    return collected, np.asarray(pairs, np.int64).reshape(-1, 2)
+    return WordCounts(np.asarray(ends, np.int64), np.asarray(ids, np.int32), np.asarray(counts, np.int32), list(known))
 
 
 def _mean_weights(pages: WordCounts, train: NDArray[np.bool_]) -> tuple[NDArray[np.int64], dict[str, float]]:

@@ -29,6 +29,12 @@ def main() -> None:
         compare.add_argument(f"--{name}", type=kind)
     for one, data in ((run, "builtin"), (compare, None)):
         one.add_argument("--data", default=data, help="a data set, a prepared .npz file, or your own pages")
+        one.add_argument(
+            "--start",
+            default=None if one is compare else "random",
+            metavar="MODEL",
+            help="what to start from: random, shipped, or a folder with model.safetensors and vocabulary.json",
+        )
         one.add_argument("--data-dir", help="the folder with the data sets' files (default: EITR_DATA)")
         one.add_argument("--device", default="auto", help="auto, cpu or cuda")
         one.add_argument("--seeds", type=int, help="how many seeds")

@@ -40,10 +40,12 @@ from eitr.lab.results.store import Results, Store
 from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.runs.profile import Profile, make_profile
 from eitr.lab.runs.run import Run
+from eitr.lab.runs.start import RANDOM, StartModel, find_start
 from eitr.lab.simulation.compute import check_runs, compute, examples_for, pick_device, slower_rules
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.population import ROOT_SHARE
 from eitr.lab.simulation.progress import Tally, progress_shown
+from eitr.pages.vocabulary import Vocabulary
 from eitr.plugins import loaded_files, loaded_packages
 from eitr.robust.threads import thread_count
 
@@ -100,6 +102,7 @@ def run_experiments(
     *,
     out: str | Path,
     data: str = "builtin",
+    start: str = RANDOM,
     profile: str = "paper",
     device: str = "auto",
     seeds: int | None = None,
@@ -113,14 +116,18 @@ def run_experiments(
 
     With `resume`, what an earlier call left in the folder is kept, finished or not; without, the folder must be new.
     `data` is a data set of the registry, a prepared .npz file, or your own file or folder, read as `options`
-    say; `seeds` how many seeds, the profile's by default; `quiet=False` shows progress.
+    say; `start` the model that federations start from: `random`, `shipped`, or a folder with `model.safetensors` and
+    `vocabulary.json`, whose words the pages' vectors then have; `seeds` how many seeds, the profile's by default;
+    `quiet=False` shows progress.
     """
     chosen = [experiment(id) for id in ids]
     if not chosen:
         raise InputError("name at least one experiment; `eitr lab list` shows them")
-    source = find_data(data, options)
-    how = _Computation(Path(out), source, device, data_dir, resume, checkpoint_seconds, quiet)
-    return _run(chosen, make_profile(profile, data=source.name, seeds=seeds), {}, how)
+    model = find_start(start)
+    source = find_data(data, options, model)
+    how = _Computation(Path(out), source, model, device, data_dir, resume, checkpoint_seconds, quiet)
+    asked = make_profile(profile, data=source.name, seeds=seeds, start=_name_of(model))
+    return _run(chosen, asked, {}, how)
 
 
 def compare(
@@ -137,6 +144,7 @@ def compare(
     learning_rate: float | None = None,
     seeds: int | None = None,
     data: str | None = None,
+    start: str | None = None,
     device: str = "auto",
     data_dir: str | Path | None = None,
     options: FileOptions | None = None,
@@ -148,8 +156,8 @@ def compare(
 
     Rules and attacks are names with their settings, `["fused", "trimmed-mean:beta=0.2"]`, or one text with commas.
     `attackers` are shares of the clients, and so is `participation`, the clients that take part in a round. What is
-    None has the value of the class `Grid`; with `resume`, that of the folder. `data` and `options` are as in
-    `run_experiments`. `lab.table("compare")`, `lab.figure("compare")` and `lab.report()` then show the results.
+    None has the value of the class `Grid`; with `resume`, that of the folder. `data`, `options` and `start` are
+    as in `run_experiments`. `lab.table("compare")`, `lab.figure("compare")` and `lab.report()` then show the results.
     """
     folder = Path(out)
     before = read_metadata(folder) if resume and (folder / METADATA).exists() else None
@@ -177,11 +185,14 @@ def compare(
         data = before.data_path() if before else "builtin"
         if before and not (options and options.arguments()):
             options = before.file_options()
-    source = find_data(data, options)
+    if start is None:
+        start = before.start_argument if before else RANDOM
+    model = find_start(start)
+    source = find_data(data, options, model)
     if seeds is None:
         seeds = before.seeds if before else DEFAULT_SEEDS
-    profile = comparison_profile(source.name, seeds)
-    how = _Computation(folder, source, device, data_dir, resume, checkpoint_seconds, quiet)
+    profile = comparison_profile(source.name, seeds, _name_of(model))
+    how = _Computation(folder, source, model, device, data_dir, resume, checkpoint_seconds, quiet)
     return _run([Comparison(grid)], profile, grid.as_json(), how)
 
 
@@ -190,6 +201,8 @@ class _Computation(NamedTuple):
 
     folder: Path
     source: "LabData"
+    start: StartModel | None
+    """The model that federations start from; None: a random one for each seed."""
     device: str
     data_dir: str | Path | None
     resume: bool
@@ -212,12 +225,13 @@ def _run(chosen: Sequence[Experiment], profile: Profile, grid: Mapping[str, Any]
     files = None if how.data_dir is None else Path(how.data_dir)
     # Before the folder is touched: with bad data, or runs that this device cannot compute, nothing is left behind.
     check_runs(open_runs, where)
-    examples = examples_for(open_runs, source.name if source.examples is None else source.examples, files)
+    data = source.name if source.examples is None else source.examples
+    examples = examples_for(open_runs, data, files, _vocabulary_of(how.start))
     digest = _check_data(folder, profile.data, open_runs, examples or source.examples, before)
     tally = Tally(len(open_runs), sum(getattr(run, "rounds", 1) for run in open_runs))
     if not how.quiet:
         _announce(runs, open_runs, tally, where)
-    _prepare(folder, ids, profile, where, before, grid, data_arguments=source.arguments, data_digest=digest)
+    _prepare(folder, ids, profile, where, before, grid, how, data_digest=digest)
     start, seconds = time.perf_counter(), dict[str, float]()
     try:
         with progress_shown(tally, quiet=how.quiet) as callback:
@@ -228,7 +242,7 @@ def _run(chosen: Sequence[Experiment], profile: Profile, grid: Mapping[str, Any]
                 on_progress=callback,
                 checkpoint_seconds=how.checkpoint_seconds,
             )
-            for done in compute(open_runs, context, examples):
+            for done in compute(open_runs, context, examples, how.start):
                 store.save(done.run, done.arrays)
                 seconds[done.run.key] = round(done.seconds, 4)
     finally:
@@ -256,23 +270,31 @@ class LabData:
     examples: Examples | None = None
 
 
-def find_data(data: str, options: FileOptions | None = None) -> LabData:
+def find_data(data: str, options: FileOptions | None = None, start: StartModel | None = None) -> LabData:
     """Return the data that a user names. The user's own are read here, as their name contains a digest of them.
 
     A data set of the registry, and a file prepared from one, is known by its name alone.
     """
-    path = Path(data)
+    path, vocabulary = Path(data), _vocabulary_of(start)
     if is_own(data):
-        examples = load(data, options=options)
+        examples = load(data, options=options, vocabulary=vocabulary)
         words = options.arguments() if options else []
         return LabData(examples.name, ("--data", str(path.resolve()), *words), examples)
     check_options(data, options)
     if path.suffix == ".npz" and path.is_file():
-        examples = load(data)
+        examples = load(data, vocabulary=vocabulary)
         own = is_named_by_content(examples.name)
         name = named(examples.name.partition("@")[0], examples) if own else data
         return LabData(name, ("--data", str(path.resolve())), examples)
     return LabData(data, ("--data", data))
+
+
+def _name_of(start: StartModel | None) -> str:
+    return RANDOM if start is None else start.name
+
+
+def _vocabulary_of(start: StartModel | None) -> Vocabulary | None:
+    return None if start is None else start.classifier.vocabulary
 
 
 def distinct_runs(experiments: Sequence[Experiment], profile: Profile) -> list[Run]:
@@ -295,7 +317,7 @@ def _existing(folder: Path, profile: Profile, resume: bool) -> LabMetadata | Non
         return None
     before = read_metadata(folder)
     if before.full_profile() != profile:
-        held = f"profile {before.profile}, data {before.data}, seeds {before.seeds}"
+        held = f"profile {before.profile}, data {before.data}, start {before.start}, seeds {before.seeds}"
         raise InputError(f"{folder} holds results of other settings ({held}): choose another --out")
     loaded = set(loaded_files().values())
     absent = [name for name, digest in before.plugins.items() if digest not in loaded]
@@ -334,8 +356,8 @@ def _prepare(
     device: torch.device,
     before: LabMetadata | None,
     grid: Mapping[str, Any],
+    how: _Computation,
     *,
-    data_arguments: Sequence[str],
     data_digest: str,
 ) -> None:
     """Write `lab.json`; the experiments of earlier calls stay in it."""
@@ -351,7 +373,9 @@ def _prepare(
         data=profile.data,
         seeds=len(profile.seeds),
         data_digest=data_digest,
-        data_arguments=list(data_arguments),
+        data_arguments=list(how.source.arguments),
+        start=profile.start,
+        start_argument=RANDOM if how.start is None else how.start.argument,
         grid=grid,
         plugins=loaded_files(before.plugins if before else None),
         device=device.type,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -74,7 +75,12 @@ class Classifier:
     def shipped(cls) -> Self:
         """Return the initial model of this package."""
         with as_file(files("eitr").joinpath("assets")) as assets:
-            return cls(load(assets / "model.safetensors"), Vocabulary.load(assets / "vocabulary.json"))
+            return cls.load(assets)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Return the classifier of a folder with the files `model.safetensors` and `vocabulary.json`."""
+        return cls(load(folder / "model.safetensors"), Vocabulary.load(folder / "vocabulary.json"))
 
     def classify(self, pages: Sequence[Page]) -> list[Prediction]:
         """Return a prediction for each page."""

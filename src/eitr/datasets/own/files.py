@@ -15,6 +15,7 @@ from eitr.datasets.own.options import FileOptions
 from eitr.datasets.own.rows import row_pages
 from eitr.datasets.vectors import examples_of
 from eitr.errors import InputError
+from eitr.pages.vocabulary import Vocabulary
 from eitr.taxonomy import NAMES
 
 ENDINGS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}
@@ -47,7 +48,13 @@ def own_pages(path: Path, options: FileOptions) -> Iterator[Labelled]:
 
 
 def own_examples(
-    path: Path, options: FileOptions, *, words: int = 1000, seed: int = 0, size: int | None = None
+    path: Path,
+    options: FileOptions,
+    *,
+    words: int = 1000,
+    seed: int = 0,
+    size: int | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> Examples:
     """Return the examples of a file or folder. Their name is its name, an @ and the digest of the examples.
 
@@ -59,7 +66,7 @@ def own_examples(
         # Where the pages are read twice, bad lines are reported once.
         return own_pages(path, replace(options, on_bad_line=next(handlers, lambda error: None)))
 
-    examples = examples_of(str(path), pages, words=words, seed=seed, size=size, classes=())
+    examples = examples_of(str(path), pages, words=words, seed=seed, size=size, classes=(), vocabulary=vocabulary)
     problems = class_problems(examples.labels, examples.test, options.classes)
     if problems:
         raise InputError(f"{path}: {problems[0]}")

@@ -14,6 +14,7 @@ from eitr.lab.experiments.seed_statistics import SeedValues, final
 from eitr.lab.plotting import FLOOR, as_percent, draw_spread, legend_below, panels, series_style, styled
 from eitr.lab.results.metadata import COMPARE
 from eitr.lab.results.store import Result, Results
+from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.runs.profile import Profile
 from eitr.lab.runs.run import Run
 
@@ -45,8 +46,8 @@ class Comparison(Experiment):
         shown = f" The figure shows the first {MOST_PANELS} panels." if self._panels()[MOST_PANELS:] else ""
         told = "the number to expect in a round" if grid.some_are_absent else "the true one"
         return (
-            f"After {grid.rounds} rounds of {grid.steps} local steps (learning rate {grid.learning_rate:g}) from a "
-            f"random start.{self._who_takes_part()} The paper's rule rescales as in the paper; rules that ask for the "
+            f"After {grid.rounds} rounds of {grid.steps} local steps (learning rate {grid.learning_rate:g})."
+            f"{self._who_takes_part()} The paper's rule rescales as in the paper; rules that ask for the "
             f"number of attackers are told {told}, unless it is set; {UNDEFINED} is where a rule is not defined for so "
             "many. Loss is against FedAvg without attackers, seed by seed; the floor of an attack's success rate (ASR) "
             f"is that model's. Rules are ordered by their worst case, those that are {UNDEFINED} somewhere after the "
@@ -59,7 +60,7 @@ class Comparison(Experiment):
 
     def runs(self, profile: Profile) -> Sequence[Run]:
         """Every cell of the grid, every rule without attackers, and the reference."""
-        return without_repeats(self.grid.runs(profile.data, profile.seeds))
+        return without_repeats(self.grid.runs(profile.data, profile.seeds, profile.start))
 
     def table(self, results: Results) -> Table:
         """Return one row per setting, attack and rule."""
@@ -142,17 +143,19 @@ class _Cells:
     def __init__(self, grid: Grid, results: Results) -> None:
         self._grid = grid
         self._found: dict[Any, Result] = {result.run: result for result in results}
-        self._data = next(iter(self._found)).data
+        first: FederatedRun = next(iter(self._found))
+        self._data, self._start = first.data, first.start
         self._seeds = sorted({run.seed for run in self._found})
 
     def results(self, rule: str, attack: str, setting: Setting) -> Results:
         """Return the results of a cell, by seed; none where the rule is not defined."""
-        runs = [self._grid.run_of(rule, attack, setting, self._data, seed) for seed in self._seeds]
+        runs = [self._grid.run_of(rule, attack, setting, self._data, seed, self._start) for seed in self._seeds]
         return Results(self._found[run] for run in runs if run is not None)
 
     def reference(self, setting: Setting) -> Results:
         """Return the results of FedAvg without attackers."""
-        return Results(self._found[self._grid.reference(setting, self._data, seed)] for seed in self._seeds)
+        runs = [self._grid.reference(setting, self._data, seed, self._start) for seed in self._seeds]
+        return Results(self._found[run] for run in runs)
 
     def measures(self, attack: str) -> bool:
         """Say whether the success of an attack is measured."""

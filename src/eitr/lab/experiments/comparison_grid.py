@@ -14,6 +14,7 @@ from eitr.errors import InputError
 from eitr.lab.experiments.robustness_grid import PLAN, TRUSTED
 from eitr.lab.results.metadata import check_grid_types
 from eitr.lab.runs.federated import FederatedRun, attackers_of, expected_attackers, paper_rule, participants_of
+from eitr.lab.runs.start import RANDOM
 from eitr.settings import parse_settings
 
 NO_ATTACK = "none"
@@ -153,37 +154,39 @@ class Grid:
         words += [f"{setting.participants} a round"] * (len(self.participation) > 1)
         return ", ".join(words + [f"alpha {setting.alpha:g}"] * (len(self.alpha) > 1))
 
-    def run_of(self, rule: str, attack: str, setting: Setting, data: str, seed: int) -> FederatedRun | None:
+    def run_of(
+        self, rule: str, attack: str, setting: Setting, data: str, seed: int, start: str = RANDOM
+    ) -> FederatedRun | None:
         """Return the run of one seed of a cell; None where the rule is not defined for so many attackers."""
         chosen = make_attack(attack)
         attackers = attackers_of(setting.share, setting.clients) if chosen else 0
         if chosen is None and rule == REFERENCE:
-            return self.reference(setting, data, seed)
+            return self.reference(setting, data, seed, start)
         expected = expected_attackers(attackers, setting.clients, setting.participants)
         made = make_rule(rule, expected, setting.participants)
         if made is None:
             return None
-        return replace(self._federation(setting, data, seed), rule=made, attack=chosen, attackers=attackers)
+        return replace(self._federation(setting, data, seed, start), rule=made, attack=chosen, attackers=attackers)
 
-    def reference(self, setting: Setting, data: str, seed: int) -> ReferenceRun:
+    def reference(self, setting: Setting, data: str, seed: int, start: str = RANDOM) -> ReferenceRun:
         """Return the run that losses and floors are measured against."""
-        same = self._federation(setting, data, seed)
+        same = self._federation(setting, data, seed, start)
         made = {attack: make_attack(attack) for attack in self.threats}
         measured = tuple((label, attack) for label, attack in made.items() if attack is not None)
         return ReferenceRun(**{item.name: getattr(same, item.name) for item in fields(same)}, measured=measured)
 
-    def runs(self, data: str, seeds: Sequence[int]) -> Iterator[FederatedRun]:
+    def runs(self, data: str, seeds: Sequence[int], start: str = RANDOM) -> Iterator[FederatedRun]:
         """Yield all runs; some come more than once."""
         for setting in self.settings:
             for seed in seeds:
-                yield self.reference(setting, data, seed)
+                yield self.reference(setting, data, seed, start)
                 for rule in self.rules:
                     for attack in (NO_ATTACK, *self.threats):
-                        run = self.run_of(rule, attack, setting, data, seed)
+                        run = self.run_of(rule, attack, setting, data, seed, start)
                         if run is not None:
                             yield run
 
-    def _federation(self, setting: Setting, data: str, seed: int) -> FederatedRun:
+    def _federation(self, setting: Setting, data: str, seed: int, start: str) -> FederatedRun:
         return FederatedRun(
             data=data,
             rule=paper_rule(REFERENCE),
@@ -195,6 +198,7 @@ class Grid:
             plan=replace(PLAN, learning_rate=self.learning_rate),
             trusted=TRUSTED,
             seed=seed,
+            start=start,
         )
 
 

@@ -46,7 +46,7 @@ class Robustness(Experiment):
     paper = "–"
     ours = True
     note = (
-        "After 40 rounds of 150 local steps (learning rate 0.05, momentum 0.8, batches of 64) from a random start; "
+        "After 40 rounds of 150 local steps (learning rate 0.05, momentum 0.8, batches of 64); "
         "30 % of 10 clients attack, Dirichlet 0.9. Rules that ask for the number of attackers are told the true one; "
         "n/a is where a rule is not defined, div. where training diverged. Loss is against FedAvg without attackers, "
         "seed by seed; the floor of an ASR is that model's. The server has 300 trusted pages: FLTrust learns from "

@@ -175,7 +175,7 @@ OTHER_SETTINGS = (
 
 def federation(profile: Profile) -> FederatedRun:
     """Return the federation of which every cell changes something; the quick profile has its own, shorter plan."""
-    base = FederatedRun(data=profile.data, rule=make_rule(FEDAVG.rule), trusted=TRUSTED)
+    base = FederatedRun(data=profile.data, rule=make_rule(FEDAVG.rule), trusted=TRUSTED, start=profile.start)
     if profile.quick:
         steps = profile.plan.epochs * profile.plan.max_batches
         return replace(base, rounds=profile.rounds, steps=steps, plan=profile.plan)

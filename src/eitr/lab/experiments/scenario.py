@@ -73,6 +73,7 @@ def federations(
         attackers=attackers,
         plan=profile.plan,
         steps=profile.steps,
+        start=profile.start,
     )
     return [replace(base, seed=seed, **changes) for seed in profile.seeds]
 

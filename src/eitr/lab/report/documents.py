@@ -91,7 +91,8 @@ def markdown_verdicts(lab: LabMetadata, sections: Sequence[Section]) -> str:
         "# Verdicts",
         "",
         *([QUICK, ""] if lab.full_profile().quick else []),
-        f"Profile {_cell(lab.profile)}, data {_cell(lab.data)}, {lab.seeds} seeds; means ± one standard deviation.",
+        f"Profile {_cell(lab.profile)}, data {_cell(lab.data)}, start {_cell(lab.start)}, {lab.seeds} seeds; "
+        "means ± one standard deviation.",
         f"Local work: {local_work(lab)}.",
         "",
     ]

@@ -20,6 +20,7 @@ from eitr.lab.report.content import (
     shown_statuses,
 )
 from eitr.lab.results.metadata import LabMetadata, Timings
+from eitr.lab.runs.start import RANDOM
 
 
 class Badge(NamedTuple):
@@ -70,6 +71,7 @@ def _facts(lab: LabMetadata, timings: Timings, sections: Sequence[Section]) -> d
     """Return data, hardware, seeds and time by name."""
     return {
         "Data": lab.data,
+        "Start": "a random model for each seed" if lab.start == RANDOM else lab.start,
         "Profile": lab.profile,
         "Seeds": f"{lab.seeds}, unless an experiment says otherwise; numbers are means over seeds, ± one standard "
         "deviation",

@@ -12,6 +12,7 @@ from eitr.datasets.registry import SOURCES
 from eitr.errors import InputError
 from eitr.io.atomic import write_atomically
 from eitr.lab.runs.profile import Profile, make_profile
+from eitr.lab.runs.start import RANDOM
 
 METADATA = "lab.json"
 TIMINGS = "timings.json"
@@ -19,7 +20,7 @@ COMPARE = "compare"
 """The id of the experiment that a grid describes, and the name of its profile."""
 
 _KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
-    **dict.fromkeys(("data", "data_digest", "profile"), str),
+    **dict.fromkeys(("data", "data_digest", "profile", "start", "start_argument"), str),
     **dict.fromkeys(("grid", "plugins", "hardware", "versions"), dict),
     "seeds": int,
     "data_arguments": (list, tuple),
@@ -32,7 +33,7 @@ _NUMBER: Final = {"rounds": int, "steps": int, "learning_rate": float}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabMetadata:
-    """What `lab.json` says about a lab run. The first six determine the results, the others say how they were made."""
+    """What `lab.json` says about a lab run. The first seven determine the results, the others tell how they came."""
 
     experiments: Sequence[str]
     profile: str
@@ -40,10 +41,14 @@ class LabMetadata:
     seeds: int
     data_digest: str = ""
     """The digest of the examples, where they were read: other examples of the same name do not go into the folder."""
+    start: str = RANDOM
+    """The name of the model that training starts from: see `StartModel`."""
     grid: Mapping[str, Any] = field(default_factory=dict)
     """What `eitr lab compare` was asked for; empty for the experiments of the registry."""
     data_arguments: Sequence[str] = ()
     """The words of the command that name the data: `--data` with the whole path of a file, then the options."""
+    start_argument: str = RANDOM
+    """The start as the command names it, a folder with its whole path."""
     command: str = ""
     plugins: Mapping[str, str] = field(default_factory=dict)
     """The files of `--plugin`, with the SHA-256 of their content."""
@@ -55,8 +60,8 @@ class LabMetadata:
     def full_profile(self) -> Profile:
         """Return the profile that the experiments were asked with."""
         if self.grid:
-            return comparison_profile(self.data, self.seeds)
-        return make_profile(self.profile, data=self.data, seeds=self.seeds)
+            return comparison_profile(self.data, self.seeds, self.start)
+        return make_profile(self.profile, data=self.data, seeds=self.seeds, start=self.start)
 
     def command_for(self, *ids: str, resume: bool = False) -> str:
         """Return the command that computes some experiments, or the comparison, as these were.
@@ -70,6 +75,7 @@ class LabMetadata:
         """
         words = ["compare", *_grid_words(self.grid)] if self.grid else ["run", *ids]
         words += self.public_data_arguments()
+        words += [] if self.start_argument == RANDOM else ["--start", Path(self.start_argument).name]
         words += [] if self.grid else ["--profile", self.profile]
         words += ["--seeds", str(self.seeds)]
         words += [word for name in self.plugins for word in ("--plugin", name)]
@@ -93,9 +99,9 @@ class LabMetadata:
         return self.data_arguments or ("--data", self.data if self.data in SOURCES else f"{self.data}.npz")
 
 
-def comparison_profile(data: str, seeds: int) -> Profile:
-    """Return the profile of a comparison: its grid has everything but data and seeds."""
-    return replace(make_profile("paper", data=data, seeds=seeds), name=COMPARE)
+def comparison_profile(data: str, seeds: int, start: str = RANDOM) -> Profile:
+    """Return the profile of a comparison: its grid has everything but data, seeds and start."""
+    return replace(make_profile("paper", data=data, seeds=seeds, start=start), name=COMPARE)
 
 
 def _grid_words(grid: Mapping[str, Any]) -> list[str]:

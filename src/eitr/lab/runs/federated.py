@@ -14,6 +14,7 @@ from eitr.attacks.label_flip import LabelFlip
 from eitr.attacks.schedule import Schedule
 from eitr.errors import InputError
 from eitr.lab.runs.run import Run, added_later
+from eitr.lab.runs.start import RANDOM
 from eitr.model.plan import TrainingPlan
 from eitr.taxonomy import NAMES
 
@@ -51,6 +52,8 @@ class FederatedRun(Run):
     participation: float = added_later(1.0)
     """The share of the clients that takes part in a round, drawn anew for every round. `attackers` counts those among
     all clients, so how many of them take part in a round is a matter of chance."""
+    start: str = added_later(RANDOM)
+    """The name of the model that training starts from: see `StartModel`."""
 
     def __post_init__(self) -> None:
         if self.clients < 1 or self.rounds < 1:

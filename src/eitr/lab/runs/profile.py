@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eitr.errors import InputError
+from eitr.lab.runs.start import RANDOM
 from eitr.model.plan import TrainingPlan
 
 
@@ -19,6 +20,8 @@ class Profile:
     plan: TrainingPlan = TrainingPlan()
     steps: int = 0
     """Local steps of a round for every honest client; 0: as many as the plan's epochs have of its own pages."""
+    start: str = RANDOM
+    """The name of the model that training starts from: see `StartModel`."""
 
     @property
     def quick(self) -> bool:
@@ -47,14 +50,15 @@ PROFILES = {profile.name: profile for profile in (QUICK, PAPER)}
 MOST_SEEDS = 1000
 
 
-def make_profile(name: str, *, data: str = "builtin", seeds: int | None = None) -> Profile:
-    """Return a profile on a data set, with seeds 0 .. seeds-1."""
+def make_profile(name: str, *, data: str = "builtin", seeds: int | None = None, start: str = RANDOM) -> Profile:
+    """Return a profile on a data set, with seeds 0 .. seeds-1, of federations with this start."""
     if name not in PROFILES:
         raise InputError(f"there is no profile {name!r}; there are: {', '.join(PROFILES)}")
     if seeds is not None and not 1 <= seeds <= MOST_SEEDS:
         raise InputError(f"the number of seeds must be between 1 and {MOST_SEEDS}, not {seeds}")
     chosen = PROFILES[name]
-    return replace(chosen, data=data_name(data), seeds=chosen.seeds if seeds is None else tuple(range(seeds)))
+    taken = chosen.seeds if seeds is None else tuple(range(seeds))
+    return replace(chosen, data=data_name(data), seeds=taken, start=start)
 
 
 def data_name(data: str) -> str:

@@ -31,7 +31,7 @@ from eitr.lab.simulation.population import Population, participants, population
 from eitr.lab.simulation.recording import RunRecorder, checkpoint_of
 from eitr.lab.simulation.row_table import RowTable, row_table
 from eitr.lab.simulation.torch_training import Crowd, padded_size, train
-from eitr.model.network import Network
+from eitr.model.network import Network, Vector
 
 ENGINE = "batched"
 
@@ -46,8 +46,17 @@ ANSWER_BYTES = 1 << 30
 """How much the answers of several models may take when they are measured together."""
 
 
-def run_all(runs: Sequence[FederatedRun], examples: Examples, network: Network, context: Context) -> Iterator[Computed]:
-    """Compute federated runs on one data set; each is yielded when it is finished."""
+def run_all(
+    runs: Sequence[FederatedRun],
+    examples: Examples,
+    network: Network,
+    context: Context,
+    initial: Vector | None = None,
+) -> Iterator[Computed]:
+    """Compute federated runs on one data set; each is yielded when it is finished.
+
+    They start from an initial model, or each from a random one of its seed.
+    """
     kept = {run: checkpoint_of(context.load_checkpoint(run), ENGINE) for run in runs}
 
     def alike(run: FederatedRun) -> tuple[Any, ...]:
@@ -64,7 +73,7 @@ def run_all(runs: Sequence[FederatedRun], examples: Examples, network: Network, 
         for start in range(0, len(together), size):
             batch = together[start : start + size]
             began = time.perf_counter()
-            recorded = _Batch(batch, examples, network, context, [kept[run] for run in batch]).finish()
+            recorded = _Batch(batch, examples, network, context, [kept[run] for run in batch], initial).finish()
             seconds = (time.perf_counter() - began) / len(batch)
             for run, arrays in zip(batch, recorded, strict=True):
                 yield Computed(run, arrays, seconds)
@@ -102,6 +111,7 @@ class _Batch:
         network: Network,
         context: Context,
         kept: list[Arrays | None],
+        initial: Vector | None,
     ) -> None:
         self._runs, self._network, self._context = runs, network, context
         self._device, self._participants = context.device, runs[0].participants
@@ -118,7 +128,8 @@ class _Batch:
             RunRecorder(run, one, own, network.size) for run, one, own in zip(runs, people, evaluations, strict=True)
         ]
         self._evaluations = _grouped(evaluations)
-        self._models = torch.from_numpy(np.stack([network.initial(run.seed) for run in runs])).to(self._device)
+        first = [network.initial(run.seed) if initial is None else initial for run in runs]
+        self._models = torch.from_numpy(np.stack(first)).to(self._device)
         self._previous: Tensor | None = None
         self._groups, servers = self._rule_groups()
         slots = len(runs) * self._participants + servers

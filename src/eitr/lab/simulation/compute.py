@@ -16,8 +16,10 @@ from eitr.lab.aggregation.registry import batched_form
 from eitr.lab.results.store import Computed
 from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.runs.run import Run
+from eitr.lab.runs.start import RANDOM, StartModel
 from eitr.lab.simulation.context import Context
 from eitr.model.network import Network
+from eitr.pages.vocabulary import Vocabulary
 from eitr.taxonomy import NAMES
 
 KINDS = {
@@ -30,21 +32,32 @@ HIDDEN = (256, 32)
 """The hidden layers of the paper's network."""
 
 
-def compute(runs: Sequence[Run], context: Context, examples: Examples | None) -> Iterator[Computed]:
-    """Compute runs of any kinds, the federations on these examples; each is yielded as soon as it is finished."""
+def compute(
+    runs: Sequence[Run], context: Context, examples: Examples | None, start: StartModel | None = None
+) -> Iterator[Computed]:
+    """Compute runs of any kinds, the federations on these examples; each is yielded as soon as it is finished.
+
+    Federations start from `start`, whose vocabulary made the examples, or each from a random model of its seed.
+    """
     check_runs(runs, context.device)
     federated = [run for run in runs if isinstance(run, FederatedRun)]
     if federated and examples is not None:
+        given = RANDOM if start is None else start.name
+        if any(run.start != given for run in federated):
+            raise InputError(f"there are runs that do not start from {given!r}: compute them with their own start")
         network = Network((examples.rows.width, *HIDDEN, len(examples.classes)))
+        initial = None
+        if start is not None:
+            network, initial = start.classifier.model
         engine = import_module(
             "eitr.lab.simulation.sparse_engine" if sparse(context.device) else "eitr.lab.simulation.batched_engine"
         )
-        yield from engine.run_all(federated, examples, network, context)
+        yield from engine.run_all(federated, examples, network, context, initial)
     for run in runs:
         if not isinstance(run, FederatedRun):
-            start = time.perf_counter()
+            began = time.perf_counter()
             arrays = import_module(KINDS[run.kind]).compute(run, context)
-            yield Computed(run, arrays, time.perf_counter() - start)
+            yield Computed(run, arrays, time.perf_counter() - began)
 
 
 def check_runs(runs: Sequence[Run], device: torch.device) -> None:
@@ -69,11 +82,16 @@ def slower_rules(runs: Sequence[Run], device: torch.device) -> list[str]:
     return list(dict.fromkeys(run.rule.name for run in slow))
 
 
-def examples_for(runs: Sequence[Run], data: str | Examples, data_dir: Path | None) -> Examples | None:
-    """Return the data of the federations among some runs, loaded unless they are here; None without federations."""
+def examples_for(
+    runs: Sequence[Run], data: str | Examples, data_dir: Path | None, vocabulary: Vocabulary | None = None
+) -> Examples | None:
+    """Return the data of the federations among some runs, loaded unless they are here; None without federations.
+
+    Without a vocabulary the words are chosen on the training pages.
+    """
     if not any(isinstance(run, FederatedRun) for run in runs):
         return None
-    examples = data if isinstance(data, Examples) else load(data, data_dir=data_dir)
+    examples = data if isinstance(data, Examples) else load(data, data_dir=data_dir, vocabulary=vocabulary)
     if not examples.test.any():
         raise InputError(f"{examples.name} has no test pages: nothing could be measured")
     if examples.classes != NAMES:

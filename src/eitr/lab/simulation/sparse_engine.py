@@ -43,14 +43,20 @@ _HARM_PAGES = 512
 """On how many of their own pages attackers that search measure the harm they do."""
 
 
-def run_all(runs: Sequence[FederatedRun], examples: Examples, network: Network, context: Context) -> Iterator[Computed]:
-    """Compute federated runs on one data set, in order."""
+def run_all(
+    runs: Sequence[FederatedRun],
+    examples: Examples,
+    network: Network,
+    context: Context,
+    initial: Vector | None = None,
+) -> Iterator[Computed]:
+    """Compute federated runs on one data set, in order: from an initial model, or a random one of each seed."""
     with _torch_on_one_thread(), ThreadPoolExecutor(thread_count()) as pool:
         for run in runs:
-            start = time.perf_counter()
+            began = time.perf_counter()
             table = row_table(examples, [*run.probes.values()])
-            arrays = _Simulation(run, table, network, context, pool).finish()
-            yield Computed(run, arrays, time.perf_counter() - start)
+            arrays = _Simulation(run, table, network, context, pool, initial).finish()
+            yield Computed(run, arrays, time.perf_counter() - began)
 
 
 @contextmanager
@@ -68,7 +74,13 @@ class _Simulation:
     """One run: the global model, what the rule remembers, and the record."""
 
     def __init__(
-        self, run: FederatedRun, table: RowTable, network: Network, context: Context, pool: ThreadPoolExecutor
+        self,
+        run: FederatedRun,
+        table: RowTable,
+        network: Network,
+        context: Context,
+        pool: ThreadPoolExecutor,
+        initial: Vector | None,
     ) -> None:
         self._run, self._table, self._network = run, table, network
         self._context, self._pool = context, pool
@@ -83,7 +95,7 @@ class _Simulation:
         self._counts = people.counts.astype(np.float64)
         self._ids = [f"{client:06d}" for client in range(run.clients)]
         self._record = RunRecorder(run, people, self._evaluation, network.size)
-        self._model = network.initial(run.seed)
+        self._model = network.initial(run.seed) if initial is None else initial
         self._previous: Vector | None = None
         self._state: RuleState = run.rule.init()
         kept = checkpoint_of(context.load_checkpoint(run), ENGINE)
