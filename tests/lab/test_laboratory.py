@@ -86,7 +86,7 @@ def test_a_folder_with_something_in_it_is_left_alone(data, tmp_path):
 
 
 def test_a_finished_lab_computes_nothing_again(finished, data, monkeypatch):
-    def refuse(runs, context, examples):
+    def refuse(runs, *given):
         assert runs == []
         return iter(())
 
@@ -120,7 +120,7 @@ def test_a_folder_without_a_description_is_no_lab(tmp_path):
 def test_runs_that_experiments_share_are_computed_once(data, tmp_path, monkeypatch):
     computed = []
 
-    def pretend(runs, context, examples):
+    def pretend(runs, *given):
         computed.extend(runs)
         return iter(())
 
@@ -132,7 +132,7 @@ def test_runs_that_experiments_share_are_computed_once(data, tmp_path, monkeypat
 
 
 def test_experiments_of_several_calls_gather_in_one_folder(finished, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(laboratory, "compute", lambda runs, context, examples: iter(()))
+    monkeypatch.setattr(laboratory, "compute", lambda *given: iter(()))
     run(data, tmp_path / "lab", "weights")
     run(data, tmp_path / "lab", "hyper", "weights", resume=True)
     assert json.loads((tmp_path / "lab" / "lab.json").read_text())["experiments"] == ["weights", "hyper"]
@@ -188,7 +188,7 @@ def test_no_experiment_at_all_is_refused(tmp_path):
 
 
 def test_a_computation_that_breaks_off_still_notes_its_time(data, tmp_path, monkeypatch):
-    def broken(runs, context, examples):
+    def broken(runs, *given):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(laboratory, "compute", broken)
@@ -204,7 +204,7 @@ def test_runs_that_are_no_federations_need_no_data(tmp_path):
 
 
 def test_a_kill_before_the_metadata_was_written_costs_nothing(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(laboratory, "compute", lambda runs, context, examples: iter(()))
+    monkeypatch.setattr(laboratory, "compute", lambda *given: iter(()))
     (tmp_path / "lab" / "runs").mkdir(parents=True)
     assert run(data, tmp_path / "lab", resume=True).folder == tmp_path / "lab"
     assert (tmp_path / "lab" / "lab.json").is_file()

@@ -59,7 +59,7 @@ def test_the_commands_of_the_document_run(tmp_path, monkeypatch):
 
 @pytest.fixture
 def nothing_computed(monkeypatch):
-    monkeypatch.setattr(laboratory, "compute", lambda runs, context, examples: iter(()))
+    monkeypatch.setattr(laboratory, "compute", lambda *given: iter(()))
 
 
 def run(data, out, **more):
@@ -121,6 +121,7 @@ def test_a_folder_of_an_older_lab_without_a_digest_goes_on(tmp_path):
         {"data_arguments": ["--data"]},
         {"data_arguments": "--data"},
         {"data_digest": 3},
+        {"start": 3},
         {"grid": {"rules": ["median"], "attacks": ["shift"], "rounds": None}},
     ],
 )

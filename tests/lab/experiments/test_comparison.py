@@ -80,7 +80,7 @@ def test_a_report_and_a_resumption_need_nothing_but_the_folder(finished, monkeyp
     assert said["lab"]["data_arguments"] == ["--data", "small.npz"]
     assert str(finished.folder.parent) not in json.dumps(said)
     assert said["experiments"][0]["verdicts"] == []
-    monkeypatch.setattr(laboratory, "compute", lambda runs, context, examples: iter(runs))
+    monkeypatch.setattr(laboratory, "compute", lambda runs, *given: iter(runs))
     assert compare(out=finished.folder, resume=True, device="cpu") == finished
     assert compare("median,bulyan,trimmed-mean:beta=0.1", out=finished.folder, resume=True) == finished
 
@@ -148,7 +148,7 @@ def test_a_rule_of_a_plugin_is_compared_on_own_data(plugin, tmp_path, monkeypatc
     assert f"--data pages.csv {shown} --seeds 1 --plugin my_rule.py --out results" in told["command"]
     assert str(tmp_path) not in (tmp_path / "lab" / "report.json").read_text()
 
-    monkeypatch.setattr(laboratory, "compute", lambda runs, context, examples: iter(runs))
+    monkeypatch.setattr(laboratory, "compute", lambda runs, *given: iter(runs))
     resumed = invoke("lab", "compare", *out, "--resume", "--device", "cpu", "--plugin", plugin)
     assert resumed.exit_code == 0, (resumed.output, resumed.exception)
     assert json.loads((tmp_path / "lab" / "lab.json").read_text()) == told
@@ -287,11 +287,11 @@ def test_what_can_be_compared_is_listed_with_its_settings():
 
 @pytest.mark.parametrize("command", [["run", "weights"], ["compare", "--rule", "median", "--attack", "shift"]])
 def test_ctrl_c_says_how_to_go_on(command, tmp_path, monkeypatch):
-    def interrupted(runs, context, examples):
+    def interrupted(runs, *given):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(laboratory, "compute", interrupted)
-    monkeypatch.setattr(laboratory, "examples_for", lambda runs, data, folder: None)
+    monkeypatch.setattr(laboratory, "examples_for", lambda runs, *given: None)
     words = ["lab", *command, "--out", str(tmp_path / "my lab"), "--device", "cpu"]
     monkeypatch.setattr(sys, "argv", ["eitr", *words])
     result = invoke(*words)

@@ -28,6 +28,7 @@ CHANGES: dict[str, Any] = {
     "trusted": 300,
     "exclusive": "religion",
     "participation": 0.5,
+    "start": "shipped@0123456789ab",
 }
 
 
