@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from eitr.errors import InputError
 from eitr.initial.build import SEED, build
 from eitr.initial.fit import Ingredient, Recipe
 from eitr.initial.leaving_out import SHIPPED, judge_model, judge_recipe, read_model
+from eitr.initial.pool import build_pool
 from eitr.initial.sources import read_sources
 from eitr.initial.yardstick import Verdicts, measure
 from eitr.initial.yardstick_report import WITHOUT, markdown, svg
@@ -19,6 +21,7 @@ from eitr.model import Classifier
 from eitr.model.answer import THRESHOLD
 from eitr.pages.reading import WITH_BOILERPLATE
 from eitr.pages.vocabulary import VERSION
+from eitr.taxonomy import NAMES
 
 ASSETS = Path(__file__).parents[1] / "assets"
 EVALUATION = Path("bench-out", "initial")
@@ -37,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.without and (options.model or not options.evaluate):
         parser.error("--without needs --evaluate and no --model: it trains without the ingredient")
     try:
-        return _evaluate(options) if options.evaluate else _build(options)
+        command = _evaluate if options.evaluate else _build_pool if options.pool else _build
+        return command(options)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -53,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--date", default="not given", help="the date to write on the model card")
+    parser.add_argument("--pool", action="store_true", help="build the pool of cover pages for the vocabulary there is")
     judging = parser.add_argument_group("to judge")
     judging.add_argument(
         "--evaluate", action="store_true", help="train without each group of sources and measure there"
@@ -81,6 +86,15 @@ def _build(options: argparse.Namespace) -> int:
     report = build(options.data_dir, out, options.seed, _say, date=options.date)
     for name, evaluation in report.evaluations.items():
         print(f"{name:24} accuracy {evaluation.accuracy:.3f}  macro recall {evaluation.macro_recall:.3f}")
+    return 0
+
+
+def _build_pool(options: argparse.Namespace) -> int:
+    out: Path = options.out or ASSETS
+    pool = build_pool(options.data_dir, (out / "vocabulary.json").read_bytes())
+    write_together({out / "pool.bin": pool.to_bytes()})
+    counts = Counter(NAMES[label] for label in pool.labels)
+    print(f"{len(pool)} pages, {len(pool.to_bytes())} bytes: {', '.join(f'{n} {name}' for name, n in counts.items())}")
     return 0
 
 
