@@ -15,9 +15,9 @@ from eitr.pages.encoding import decode
 DATA = Path(os.environ.get("EITR_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
-def real_pages() -> dict[str, str]:
+def real_pages(data: Path = DATA) -> dict[str, str]:
     """Return the markup of the real pages by name."""
-    with tarfile.open(DATA / "html_pages.tar.gz") as archive:
+    with tarfile.open(data / "html_pages.tar.gz") as archive:
         files = {member.name.split("/")[0]: archive.extractfile(member) for member in archive if member.isfile()}
         return {name.lower().replace("_", "-"): decode(file.read()) for name, file in files.items() if file is not None}
 
