@@ -123,7 +123,7 @@ def difference(
         return "the same text is judged differently"
     if answer_of(classifier, extract(tab.content())).agrees(answer):
         return "scripts change the page" if "<script" in page.html.lower() else "broken markup is parsed differently"
-    return "style sheets and layout decide what is displayed"
+    return "the browser reads other lines of the page"
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ reader might choose another one.
 
 The other pages are HTML of ten of the model's sources, without scripts, style sheets and redirects, labelled by site or
 title. The model was **trained on the text** of some of them. Only the others say how it does on pages that it does not
-know, and even these are of sites that it knows. [How the model does on sources that it was not trained on](evaluation.md)
-is measured without a browser.
+know, and even these are of sites that it knows.
+[How the model does on sources that it was not trained on](evaluation.md) is measured without a browser.
 """
 
 
