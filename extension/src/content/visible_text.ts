@@ -62,13 +62,25 @@ function textWithout(all: string, boilerplate: readonly Element[]): string {
   const parts: string[] = [];
   let start = 0;
   for (const element of boilerplate) {
-    const lines = element instanceof HTMLElement ? innerText(element).trim() : "";
+    const lines = element instanceof HTMLElement ? withoutOuterLineFeeds(innerText(element)) : "";
     const found = lines === "" ? -1 : text.indexOf(`\n${lines}\n`, start);
     if (found < 0) continue;
     parts.push(text.slice(start, found));
     start = found + 1 + lines.length;
   }
   return [...parts, text.slice(start)].join("").slice(1, -1);
+}
+
+/**
+ * Not `trim`: the space between a logo and the words beside it is part of the line. Nor a regular expression: its time
+ * would grow with the square of the line feeds.
+ */
+function withoutOuterLineFeeds(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (text[start] === "\n") start += 1;
+  while (end > start && text[end - 1] === "\n") end -= 1;
+  return text.slice(start, end);
 }
 
 /** How many words a text has; no more than so many are counted. */
