@@ -43,7 +43,7 @@ class PrivatePlan:
     """How much an own page counts beside a cover page."""
     clip: float = 0.2
     """The longest gradient of a page, over the trained layers."""
-    learning_rate: float = 0.05
+    learning_rate: float = 0.005
     noise: float = 4.0
     """Standard deviation of the noise in each parameter, in multiples of the most that an own page can move."""
 
@@ -108,7 +108,7 @@ def clipped_sum(
 ) -> Floats:
     """Return the sum of the pages' gradients over the last layers, each cut to the length `clip`."""
     inputs, errors = _pages(network, vector, rows, labels, layers)
-    scale = np.minimum(1.0, clip / np.maximum(_lengths(inputs, errors), np.finfo(np.float64).tiny))
+    scale = clip / np.maximum(_lengths(inputs, errors), clip)
     parts: list[Floats] = []
     for given, error in zip(inputs, errors, strict=True):
         cut = error * scale[:, None]
