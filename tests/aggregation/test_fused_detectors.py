@@ -424,6 +424,21 @@ def test_a_projection_is_its_seeds_and_the_same_every_time():
     assert abs(signs(1, 9000).mean()) < 0.05
 
 
+@pytest.mark.parametrize("seed", [1, 2**32 - 1, 2**32, 2**255 + 9])
+def test_signs_of_any_seed_are_balanced_and_those_before_the_start_are_zero(seed):
+    whole, part = signs(seed, 9001), signs(seed, 9001, 4000)
+    assert set(np.unique(whole)) == {-1.0, 1.0}
+    assert abs(whole.mean()) < 0.05
+    assert not part[:4000].any()
+    np.testing.assert_array_equal(part[4000:], whole[4000:])
+    assert abs((whole * signs(seed + 1, 9001)).mean()) < 0.05
+
+
+def test_a_secret_seed_is_one_that_a_short_one_does_not_reach():
+    """Also not the one with the same last 32 bits."""
+    assert (signs(2**200 + 7, 9000) != signs(7, 9000)).mean() > 0.4
+
+
 def test_a_few_huge_numbers_of_a_step_do_not_drown_the_others():
     steps = honest(1, 0.0, 9000)
     loud = steps.copy()

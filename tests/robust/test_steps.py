@@ -26,6 +26,15 @@ def test_lengths_are_those_of_the_differences_in_the_order_asked_for(parameters,
 
 @DTYPES
 @SIZES
+@pytest.mark.parametrize("start", [1, 4096, 5000])
+def test_lengths_of_a_part_leave_out_what_comes_before(parameters, dtype, start):
+    base, updates, order = table(parameters, dtype)
+    plain = np.linalg.norm(np.asarray(updates[:, start:], np.float64) - np.asarray(base[start:], np.float64), axis=1)
+    np.testing.assert_allclose(lengths_of_steps(updates, base, order, start), plain[order], rtol=1e-12)
+
+
+@DTYPES
+@SIZES
 @pytest.mark.parametrize("dimensions", [1, 16, 4096])
 def test_a_fold_adds_up_bounded_and_signed_numbers_that_are_so_far_apart(parameters, dtype, dimensions):
     base, updates, order = table(parameters, dtype)

@@ -1,9 +1,9 @@
 """FLDetector: a client whose steps do not follow from its earlier ones is taken for an attacker."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from eitr.settings import setting
 STEPS, PATH, KEPT, ERRORS = "steps", "path", "kept", "errors"
 """Names of the arrays in a state, one row per client:
 
-steps   (clients, parameters): the client's last step.
+steps   (clients, parameters - start): the client's last step.
 path    (clients, models * columns): the last global models, newest last. They belong to no client, but a state holds
         nothing else, and can lose any client's row when he asks to be erased. So the parameters are cut into as many
         pieces as there are clients, and each row keeps one piece of all models: no more memory than the models
@@ -66,12 +66,17 @@ class FLDetector(Rule):
 
     window: int = setting(10, "rounds that a score and the Hessian are made of", least=1, most=_LONGEST)
     patience: int = setting(10, "errors known before anybody is suspect (at most the window)", least=1, most=_LONGEST)
+    start: int = setting(0, "first parameter of steps that are predicted and remembered", least=0)
+
+    def private(self, *, seed: int, start: int) -> Self:
+        """Return the rule that leaves out the parameters before `start`."""
+        return replace(self, start=start)
 
     def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
-        base, order = round.need("base"), round.order
+        base, order = round.need("base")[self.start :], round.order
         rows = state.rows(round.ids)[order]
         _check_memory(state, len(base))
-        steps = np.subtract(round.updates[order], base, dtype=np.float32, casting="same_kind")
+        steps = np.subtract(round.updates[order, self.start :], base, dtype=np.float32, casting="same_kind")
         path = np.vstack([_path(state, base), base.astype(np.float32)[None]])[-self.window - 2 :]
         errors = self.noted(_errors(state, rows, self.window), _current_errors(state, rows, steps, path))
         shares = np.empty(len(order))

@@ -1,8 +1,8 @@
 """FoolsGold: clients whose steps over all rounds point the same way are taken for copies of one attacker."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,14 @@ from eitr.aggregation.interface import Floats, Result, Round, Rule, remember
 from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
 from eitr.robust.combination import weighted_mean
+from eitr.settings import setting
 
 _BLOCK = 1 << 16
 SAME = 1e-9
 """Cosines this close to 1 are 1: steps are summed in float32, and rounding must not tell clients apart who agree. That
 covers steps down to a hundredth of the model; of shorter ones, the rounding of the updates themselves is larger."""
 STEPS = "steps"
-"""Name of the array in a state: (clients, parameters), the sum of a client's steps over its rounds."""
+"""Name of the array in a state: (clients, parameters - start), the sum of a client's steps over its rounds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +46,16 @@ class FoolsGold(Rule):
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
     remembers: ClassVar[Mapping[str, Any]] = {STEPS: np.float32}
 
+    start: int = setting(0, "first parameter of steps that are compared and remembered", least=0)
+
+    def private(self, *, seed: int, start: int) -> Self:
+        """Return the rule that leaves out the parameters before `start`."""
+        return replace(self, start=start)
+
     def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         base = round.need("base")
         rows = state.rows(round.ids)
-        steps = _accumulated(state, rows, round.updates, base)
+        steps = _accumulated(state, rows, round.updates[:, self.start :], base[self.start :])
         state = remember(state, STEPS, rows, steps)
         shares = foolsgold_shares(_cosines(steps, round.order))
         weights = self.ramped(state, round, shares)

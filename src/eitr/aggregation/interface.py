@@ -228,6 +228,22 @@ class Rule(ABC):
         """
         return state
 
+    def private(self, *, seed: int, start: int) -> Self:
+        """Return the rule as a server uses it, on models whose first layer has `start` parameters.
+
+        Nothing of the first layer's steps goes into the state, and random projections take the secret `seed`. Rules
+        that remember no steps stay as they are.
+        """
+        return self
+
+    @property
+    def rounds_remembered(self) -> int:
+        """The rounds after which a server forgets the steps of a client who stays away; it keeps float64 arrays.
+
+        These hold reputations and errors, which say how a client behaved but not what it sent.
+        """
+        return 20
+
     def standing(self, state: RuleState, client: str) -> float | None:
         """Return the reputation of a client by what is remembered; None where the rule has none, or knows nothing."""
         return None

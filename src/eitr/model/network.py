@@ -69,6 +69,11 @@ class Network:
         """The number of parameters."""
         return sum((inputs + 1) * outputs for inputs, outputs in self.shapes)
 
+    @property
+    def first_layer(self) -> int:
+        """The number of parameters of the first layer, which come first."""
+        return (self.layers[0] + 1) * self.layers[1]
+
     def split(self, vector: Vector) -> list[Layer]:
         """Return the layers as views: writing to them writes to the vector."""
         result = []

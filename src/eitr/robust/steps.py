@@ -19,14 +19,16 @@ Floats = NDArray[np.float64]
 _BLOCK = 4096
 
 
-def lengths_of_steps(updates: Updates, base: NDArray[Any], order: Order) -> Floats:
-    """Return the length of each step, in the given order.
+def lengths_of_steps(updates: Updates, base: NDArray[Any], order: Order, start: int = 0) -> Floats:
+    """Return the length of each step, in the given order; of its parameters from `start` on.
 
     >>> lengths_of_steps(np.array([[4.0, 5.0], [1.0, 1.0]]), np.ones(2), np.array([1, 0])).tolist()
     [0.0, 5.0]
+    >>> lengths_of_steps(np.array([[4.0, 5.0]]), np.ones(2), np.array([0]), start=1).tolist()
+    [4.0]
     """
     squares = np.empty(len(order))
-    over_ranges(lambda first, last: _squares(updates, base, order, first, last, squares), len(order), step=1)
+    over_ranges(lambda first, last: _squares(updates, base, order, first, last, start, squares), len(order), step=1)
     return np.sqrt(squares)
 
 
@@ -58,11 +60,13 @@ def base_and_steps(base: NDArray[Any], updates: Updates, order: Order, coefficie
 
 
 @compiled
-def _squares(updates: Updates, base: NDArray[Any], order: Order, first: int, last: int, squares: Floats) -> None:
+def _squares(
+    updates: Updates, base: NDArray[Any], order: Order, first: int, last: int, begin: int, squares: Floats
+) -> None:
     for place in range(first, last):
         row = updates[order[place]]
         total = 0.0
-        for start in range(0, row.shape[0], _BLOCK):
+        for start in range(begin, row.shape[0], _BLOCK):
             part = 0.0
             for n in range(start, min(start + _BLOCK, row.shape[0])):
                 step = np.float64(row[n]) - np.float64(base[n])

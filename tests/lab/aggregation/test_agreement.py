@@ -30,7 +30,8 @@ SETTINGS = {
     "geometric-median": ({}, {"nu": 0.1, "iterations": 3}),
     "centred-clipping": ({}, {"tau": 0.3}, {"tau": 10.0, "iterations": 1}),
     "flame": ({"lambda": 0.0},),  # noise where others send next to nothing: test_defences.py
-    "fldetector": ({"patience": 1}, {"patience": 2, "window": 3}, {}),
+    "fldetector": ({"patience": 1}, {"patience": 2, "window": 3, "start": 3}, {}),
+    "foolsgold": ({}, {"start": 3}),
     "published-code": ({}, {"delta": 0.4, "lambda": 1.0, "s": 1}, {"kappa": 0.8, "W": 20.0, "c": 0.1, "a": 0.0}),
     "foundation-fl": ({}, {"synthetic": 0.0}, {"synthetic": 1.2}),
 }

@@ -14,7 +14,7 @@ from tests.lab.aggregation.comparison import make_rounds
 
 SETTINGS: tuple[dict[str, Any], ...] = (
     {},
-    {"ramp": 0, "s": 2, "seed": 3, "cap": 2.0},
+    {"ramp": 0, "s": 2, "seed": 2**200 + 3, "cap": 2.0, "start": 20},
     {"fading": 0.3, "kappa": 0.6, "without": "collusion", "ramp": 3},
     {"low": 0.2, "high": 0.9, "a": 0.2, "c": 0.1, "validation": False, "s": 14},
 )

@@ -1,8 +1,9 @@
 """Opinions of several detectors, fused into a reputation with memory."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from eitr.aggregation.fused.features import (
 )
 from eitr.aggregation.fused.magnitude import Magnitude
 from eitr.aggregation.fused.residual import Residual
-from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, noise_of, signs, towards_median
+from eitr.aggregation.fused.sketch import DIMENSIONS, SEED_BYTES, limit_of, noise_of, signs, towards_median
 from eitr.aggregation.fused.validation import Validation
 from eitr.aggregation.interface import Result, Round, Rule, remember
 from eitr.aggregation.opinions import Opinion, cumulative_fusion
@@ -100,7 +101,8 @@ class Fused(Rule):
     cap: float = setting(
         0.0, "largest weight of a claimed number of pages, in medians (0: claims are ignored)", least=0.0
     )
-    seed: int = setting(0, "seed of the random projection; keep it secret", least=0, most=2**31)
+    seed: int = setting(0, "seed of the random projection; a server takes a secret one", least=0, below=256**SEED_BYTES)
+    start: int = setting(0, "first parameter that is remembered; on a server, that after the first layer", least=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,7 +117,7 @@ class Fused(Rule):
         found = detect(round.updates, order, **DETECTION, rescale="median")
         lengths = lengths_of_steps(round.updates, base, order)
         now = self._sketches(round, base, lengths)
-        sums = self._sums(state, rows, now)
+        sums = self._sums(state, rows, now if self.start == 0 else self._remembered_sketches(round, base))
         state = remember(state, SKETCH, rows, sums.astype(np.float32))
         harm = self._harm(round, base, lengths)
         features = RoundFeatures(
@@ -125,7 +127,7 @@ class Fused(Rule):
             together=sums @ sums.T,
             towards=towards_median(sums),
             doubt=np.zeros(len(order)),
-            noise=noise_of(round.updates.shape[1]),
+            noise=noise_of(round.updates.shape[1] - self.start),
             harm=harm,
             pushes=None if harm is None else biases(round.updates, base, harm.shape[1])[order],
         )
@@ -159,6 +161,15 @@ class Fused(Rule):
     def standing(self, state: RuleState, client: str) -> float | None:
         """Return the reputation of a client by what is remembered."""
         return self._model.standing(state, client)
+
+    def private(self, *, seed: int, start: int) -> Self:
+        """Return the rule with a secret projection that leaves out the parameters before `start`."""
+        return replace(self, seed=seed, start=start)
+
+    @property
+    def rounds_remembered(self) -> int:
+        """The rounds after which a step counts less than 1 % in the fading sum."""
+        return 0 if self.fading == 0 else math.ceil(math.log(0.01) / math.log(self.fading))
 
     def assess(self, history: Floats, rounds: NDArray[np.int64], features: RoundFeatures) -> Assessment:
         """Form opinions, fuse them, remember, and weigh: the whole decision, from small tables alone.
@@ -215,15 +226,20 @@ class Fused(Rule):
     def _model(self) -> ReputationModel:
         return ReputationModel(a=self.a, W=PRIOR, c=self.c, s=self.s)
 
-    def _sketches(self, round: Round, base: NDArray[Any], lengths: Floats) -> Floats:
-        """Project the steps of the round, in usual lengths."""
+    def _remembered_sketches(self, round: Round, base: NDArray[Any]) -> Floats:
+        """Project what is remembered of the steps: their parameters from `start` on, in usual lengths of that part."""
+        lengths = lengths_of_steps(round.updates, base, round.order, self.start)
+        return self._sketches(round, base, lengths, self.start)
+
+    def _sketches(self, round: Round, base: NDArray[Any], lengths: Floats, start: int = 0) -> Floats:
+        """Project the steps of the round, from some parameter on, in usual lengths."""
         usual, parameters = usual_length(lengths), round.updates.shape[1]
         now = folded_steps(
             round.updates,
             base,
             round.order,
-            limit=limit_of(usual, parameters),
-            signs=signs(self.seed, parameters),
+            limit=limit_of(usual, parameters - start),
+            signs=signs(self.seed, parameters, start),
             dimensions=DIMENSIONS,
         )
         return np.asarray(now / (usual if usual > 0 else 1.0))

@@ -6,12 +6,13 @@ bounded by three times their usual size, so that the few large ones of the last 
 first.
 """
 
+import hashlib
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eitr.model.random import key_of, words
+from eitr.model.random import LARGEST, key_of, words
 
 Floats = NDArray[np.float64]
 
@@ -24,19 +25,33 @@ _STREAM = 41
 
 def noise_of(parameters: int) -> float:
     """Return by how much the cosine of two projected steps errs."""
-    return float(1.0 / np.sqrt(min(parameters, DIMENSIONS)))
+    return float(1.0 / np.sqrt(max(1, min(parameters, DIMENSIONS))))
+
+
+SEED_BYTES = 32
+"""Bytes of the longest seed."""
 
 
 @lru_cache(maxsize=4)
-def signs(seed: int, parameters: int) -> NDArray[np.float32]:
-    """Return the random sign of each parameter."""
-    drawn = words(key_of(seed, _STREAM), parameters)
-    return np.where(drawn & 1 == 1, np.float32(1), np.float32(-1))
+def signs(seed: int, parameters: int, start: int = 0) -> NDArray[np.float32]:
+    """Return the random sign of each parameter; 0 for those before `start`, which are not projected.
+
+    A seed of 32 bits, as the lab uses them, could be found by trying all. A longer one is a secret: its signs come from
+    a cryptographic hash, and nobody without it can compute them.
+    """
+    if seed <= LARGEST:
+        bits = words(key_of(seed, _STREAM), parameters) & 1
+    else:
+        drawn = hashlib.shake_256(seed.to_bytes(SEED_BYTES)).digest(-(-parameters // 8))
+        bits = np.unpackbits(np.frombuffer(drawn, np.uint8), count=parameters)
+    found = np.where(bits == 1, np.float32(1), np.float32(-1))
+    found[:start] = 0
+    return found
 
 
 def limit_of(usual: float, parameters: int) -> float:
     """Return the bound of a step's numbers in a round whose steps have this length as a rule."""
-    return float(BOUND * usual / np.sqrt(parameters))
+    return float(BOUND * usual / np.sqrt(max(1, parameters)))
 
 
 def towards_median(rows: Floats) -> Floats:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 _BUDGET = {"cpu": 128 << 20, "cuda": 1 << 30}
 
@@ -36,6 +37,14 @@ def blocks(runs: int, columns: int, bytes_a_column: int, device: torch.device) -
     for run in range(runs):
         for first in range(0, columns, even):
             yield Block(slice(run, run + 1), slice(first, min(first + even, columns)))
+
+
+def from_start(values: Tensor, start: Tensor, block: Block) -> Tensor:
+    """Return the values of a block, (runs, rows, columns), with 0 for parameters before each run's `start` (runs,)."""
+    if not start.any():
+        return values
+    columns = torch.arange(block.columns.start, block.columns.stop, device=values.device)
+    return values * (columns >= start[block.runs, None])[:, None]
 
 
 def run_groups(runs: int, bytes_a_run: int, device: torch.device) -> Iterator[slice]:

@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 
 from eitr.aggregation.fldetector import FLDetector, prediction_errors
 from eitr.aggregation.interface import Floats
-from eitr.lab.aggregation.blocks import blocks
+from eitr.lab.aggregation.blocks import blocks, from_start
 from eitr.lab.aggregation.combination import weighted_mean
 from eitr.lab.aggregation.interface import BatchedRule, Outcome, normalised
 
@@ -31,14 +31,18 @@ class BatchedFLDetector(BatchedRule):
         self.known = torch.zeros((self.runs, self.clients), dtype=torch.bool, device=self.device)
         self.errors = torch.full((self.runs, self.clients, longest), torch.nan, dtype=torch.float64, device=self.device)
         self.rounds = torch.zeros((), dtype=torch.int64, device=self.device)
+        self.start = self.settings("start", torch.int64)
         self._lost: list[tuple[int, slice]] = []
 
     def forget(self, run: int, clients: Tensor) -> None:
         """Forget some clients, and with them the pieces of the path that their rows keep on the CPU."""
         self.known[run, clients] = False
         self.errors[run, clients] = torch.nan
-        width = -(-self.parameters // self.clients)
-        self._lost += [(run, slice(client * width, (client + 1) * width)) for client in clients.tolist()]
+        start = int(self.start[run])
+        width = -(-(self.parameters - start) // self.clients)
+        self._lost += [
+            (run, slice(start + client * width, start + (client + 1) * width)) for client in clients.tolist()
+        ]
 
     def memory_of(self, run: int) -> dict[str, Tensor]:
         """Return what one run must save: as much as its own window, not its neighbours', reaches."""
@@ -91,6 +95,7 @@ class BatchedFLDetector(BatchedRule):
             steps = updates[where] - base[block.runs, None, block.columns]
             changes = steps.to(torch.float64) - self.steps[where]
             both = torch.cat((changes, self.path[where].to(torch.float64).diff(dim=1)), dim=1)
+            both = from_start(both, self.start, block)
             gram[block.runs].baddbmm_(both, both.mT)
             self.steps[where] = steps
         return gram.cpu().numpy()

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from eitr.aggregation.foolsgold import SAME
-from eitr.lab.aggregation.blocks import blocks
+from eitr.lab.aggregation.blocks import blocks, from_start
 from eitr.lab.aggregation.combination import weighted_mean
 from eitr.lab.aggregation.interface import BatchedRule, Outcome, normalised
 
@@ -18,6 +18,7 @@ class BatchedFoolsGold(BatchedRule):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.start = self.settings("start", torch.int64)
         shape = (self.runs, self.population, self.parameters)
         self.steps = torch.zeros(shape, dtype=torch.float32, device=self.device)
         self.rounds = torch.zeros((), dtype=torch.int64, device=self.device)
@@ -33,7 +34,7 @@ class BatchedFoolsGold(BatchedRule):
             where = (block.runs, slice(None), block.columns)
             # This round's step is rounded to float32 before it is added, as on the CPU.
             self.steps[where] += updates[where] - base[block.runs, None, block.columns]
-            steps = self.steps[where].to(torch.float64)
+            steps = from_start(self.steps[where].to(torch.float64), self.start, block)
             gram[block.runs] += steps @ steps.mT
         self.rounds += 1
         weights = normalised(foolsgold_shares(_cosines(gram)))

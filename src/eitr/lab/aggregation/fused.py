@@ -36,7 +36,7 @@ class BatchedFused(BatchedRule):
             **{name: value * alike for name, value in DETECTION.items()}, paper=never, any_paper=False
         )
         self.fading = self.settings("fading")[:, None, None]
-        self.signs = {seed: self._signs(seed) for seed in {rule.seed for rule in self.own}}
+        self.signs = {key: self._signs(*key) for rule in self.own for key in ((rule.seed, 0), (rule.seed, rule.start))}
         depth = max(rule.s for rule in self.own) + 1
         # As the state of the rule has them: fading sums of projected steps, and reputations, newest first, then NaN.
         self.sums = torch.zeros((self.runs, self.population, DIMENSIONS), dtype=torch.float32, device=self.device)
@@ -76,7 +76,7 @@ class BatchedFused(BatchedRule):
             negative[group] = self._rejected(updates[group], group)
         steps = torch.stack([_steps(base, updates, run).norm(dim=1) for run in range(self.runs)])
         lengths = steps.cpu().numpy()
-        tables = self._tables(base, updates, np.array([usual_length(own) for own in lengths]))
+        tables = self._tables(base, updates, lengths)
         on_host = [lengths, *(table.cpu().numpy() for table in (negative.double() / self.parameters, *tables))]
         claimed = counts.cpu().numpy()
         last = (updates[:, :, -LAST:].double() - base[:, None, -LAST:].double()).cpu().numpy()
@@ -93,7 +93,7 @@ class BatchedFused(BatchedRule):
                 together=together,
                 towards=towards,
                 doubt=np.zeros(self.clients),
-                noise=noise_of(self.parameters),
+                noise=noise_of(self.parameters - rule.start),
                 harm=harmed,
                 pushes=None if harmed is None else last[run][:, -harmed.shape[1] :],
             )
@@ -118,16 +118,15 @@ class BatchedFused(BatchedRule):
 
     def _tables(self, base: Tensor, updates: Tensor, lengths: Floats) -> tuple[Tensor, Tensor, Tensor]:
         """Project the steps, add them to the fading sums; return the inner products and the cosines with the centre."""
-        usual = torch.from_numpy(lengths).to(self.device)
-        limit = [limit_of(length, self.parameters) for length in lengths]
         now = torch.empty((self.runs, self.clients, DIMENSIONS), dtype=torch.float64, device=self.device)
-        whole = self.parameters // DIMENSIONS * DIMENSIONS
+        remembered = torch.empty_like(now)
         for run, rule in enumerate(self.own):
-            step = _steps(base, updates, run).clamp(-limit[run], limit[run]) * self.signs[rule.seed]
-            now[run] = step[:, :whole].view(self.clients, -1, DIMENSIONS).sum(dim=1, dtype=torch.float64)
-            now[run, :, : self.parameters - whole] += step[:, whole:]
-        now /= torch.where(usual > 0, usual, 1.0)[:, None, None]
-        sums = self.fading * self.sums.double() + now
+            steps = _steps(base, updates, run)
+            now[run] = remembered[run] = self._sketches(steps, lengths[run], rule.seed, 0)
+            if rule.start > 0:
+                part = steps[:, rule.start :].norm(dim=1).cpu().numpy()
+                remembered[run] = self._sketches(steps, part, rule.seed, rule.start)
+        sums = self.fading * self.sums.double() + remembered
         self.sums = sums.float()
         size = sums.norm(dim=2, keepdim=True)
         scaled = sums / torch.where(size > 0, size, 1.0)
@@ -135,6 +134,16 @@ class BatchedFused(BatchedRule):
         length = centre.norm(dim=1)[:, None]
         towards = (scaled @ centre[:, :, None])[:, :, 0] / torch.where(length > 0, length, 1.0)
         return now @ now.mT, sums @ sums.mT, towards
+
+    def _sketches(self, steps: Tensor, lengths: Floats, seed: int, start: int) -> Tensor:
+        """Project the steps of a run, from some parameter on, in usual lengths."""
+        usual = usual_length(lengths)
+        limit = limit_of(usual, self.parameters - start)
+        whole = self.parameters // DIMENSIONS * DIMENSIONS
+        signed = steps.clamp(-limit, limit) * self.signs[seed, start]
+        found = signed[:, :whole].view(self.clients, -1, DIMENSIONS).sum(dim=1, dtype=torch.float64)
+        found[:, : self.parameters - whole] += signed[:, whole:]
+        return found / (usual if usual > 0 else 1.0)
 
     def _harm(self, base: Tensor, updates: Tensor, lengths: Floats) -> list[Floats | None]:
         """Return what each run's clients do to its trusted pages, where it has some and its rule asks them."""
@@ -151,8 +160,8 @@ class BatchedFused(BatchedRule):
                 found[run] = own[1:] - own[0]
         return found
 
-    def _signs(self, seed: int) -> Tensor:
-        return torch.from_numpy(signs(seed, self.parameters).copy()).to(self.device)
+    def _signs(self, seed: int, start: int) -> Tensor:
+        return torch.from_numpy(signs(seed, self.parameters, start).copy()).to(self.device)
 
 
 def _steps(base: Tensor, updates: Tensor, run: int) -> Tensor:
