@@ -25,6 +25,7 @@ from eitr.client import OpenRound, Participant, ServerError
 from eitr.datasets.builtin import pages as made_pages
 from eitr.datasets.partition import dirichlet_partition
 from eitr.errors import InputError
+from eitr.io.private import create_folder
 from eitr.pages.page import Page
 from eitr.server.db.connection import Database
 from eitr.server.domain import operators
@@ -114,7 +115,7 @@ class _Server:
 
     def __init__(self, folder: Path, port: int) -> None:
         self.log = folder / "demo.log"
-        folder.mkdir(parents=True, exist_ok=True)
+        create_folder(folder)
         validation_pages(folder / "validation.jsonl")
         settings = {**SETTINGS, "EITR_VALIDATION_PAGES": str(folder / "validation.jsonl")}
         with self.log.open("wb") as output:

@@ -309,7 +309,7 @@ class ServerStarter:
         self, name: str, *arguments: str, database: str = "", errors_expected: bool = False, **settings: object
     ) -> Iterator[RunningServer]:
         folder = self.folder / name
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         given: dict[str, Any] = {"upload_seconds": PATIENT_SECONDS, **settings}
         given |= {"database": database} if database else {}
         with Running("serve", folder, "--no-worker", *arguments, **given) as running:

@@ -1,10 +1,14 @@
 """How the services of a server are made from its settings."""
 
+import logging
+from pathlib import Path
+
 from eitr.datasets.validation import ValidationSet
+from eitr.io.private import close_to_others, create_folder
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
 from eitr.server.domain.ingest import Ingest
-from eitr.server.domain.keys import Key
+from eitr.server.domain.keys import FILE, Key
 from eitr.server.domain.limits import EnrolmentLimit, RequestLimit
 from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.models import Models, publish_shipped
@@ -14,15 +18,33 @@ from eitr.server.domain.services import Services
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
 
+log = logging.getLogger("eitr.server")
+
 
 def prepared_database(settings: ServerSettings) -> tuple[Database, ValidationSet]:
     """Return the database, upgraded and with a first model in it, and the validation pages."""
     database = Database(settings.database_address)
+    close_files(settings.folder, database.file)
     database.check()
     schema.upgrade(database)
+    database.overwrite_old_pages()
     scoring = ValidationSet(settings.validation_pages)
     publish_shipped(database, scoring)
     return database, scoring
+
+
+def close_files(folder: Path, database: Path | None) -> None:
+    """Make the folder, the key and an SQLite database readable to their owner alone, as an older program did not."""
+    create_folder(folder)
+    found = [folder, folder / FILE]
+    if database is not None:
+        found += [database.with_name(database.name + ending) for ending in ("", "-wal", "-shm", "-journal")]
+    for path in found:
+        try:
+            if path.exists() and close_to_others(path):
+                log.warning("others could read %s: only its owner can now", path.name)
+        except OSError as error:
+            log.warning("others can read %s, and it cannot be changed: %s", path.name, error.strerror)
 
 
 def build_services(settings: ServerSettings) -> Services:

@@ -1,26 +1,44 @@
 """Connections: the same discipline on SQLite and PostgreSQL.
 
-SQLite: write-ahead log, every commit on the disk before it is reported, foreign keys on, and every transaction that may
-write takes the write lock at its beginning, so that none fails half-way. PostgreSQL: as it comes.
+SQLite: write-ahead log, every commit on the disk before it is reported, foreign keys on, deleted content overwritten,
+and every transaction that may write takes the write lock at its beginning, so that none fails half-way. PostgreSQL: as
+it comes.
+
+Updates are deleted in the transaction that ends their round. Then `purge` removes their bytes from the disk: it empties
+the write-ahead log of SQLite, or truncates the table of PostgreSQL. If a process dies in between, the next one does it.
 """
 
+import logging
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, make_url
+from sqlalchemy import Engine, create_engine, event, exists, make_url, select, text
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session, sessionmaker
 
 from eitr.errors import InputError
+from eitr.io.private import create_file, create_folder
+from eitr.server.db.tables import UpdateBytesRow
 
 BUSY_SECONDS = 60.0
 """How long a writer waits for another one."""
-
-
+PURGE_SECONDS = 1.0
+"""How long a purge waits for others; new writers wait as long for it."""
+RETRY_SECONDS = 10.0
+"""How long after a purge that did not succeed it is tried again."""
 PAGE = 16384
 """Bytes of a page in a new SQLite database: an update is a chain of pages, and short chains cost less."""
+OVERWRITES = 1
+"""The `user_version` of an SQLite database in which everything deleted is overwritten."""
+log = logging.getLogger("eitr.database")
+
+
+DELETED = "deleted"
+"""Set in the `info` of a session that deletes updates."""
 
 
 class Database:
@@ -32,7 +50,7 @@ class Database:
         if self.sqlite:
             if not url.database or url.database == ":memory:":
                 raise InputError("the database must be a file: several connections share it")
-            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+            create_folder(Path(url.database).parent)
         options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS}} if self.sqlite else {}
         self.engine: Engine = create_engine(
             url,
@@ -42,7 +60,11 @@ class Database:
             hide_parameters=True,  # an error is logged with its statement: nobody's id may be part of it
             **options,
         )
+        self.file = Path(url.database) if self.sqlite and url.database else None
+        self._purge_due: float | None = 0.0
+        """When to purge next; None: not before something is deleted. A new process may find what another one left."""
         if self.sqlite:
+            event.listen(self.engine, "do_connect", self._create_file)
             event.listen(self.engine, "connect", _prepare)
             event.listen(self.engine, "begin", _begin)
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
@@ -50,16 +72,82 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Session]:
         """Open a transaction that may write; committed at the end, rolled back on an exception."""
-        with self._sessions() as session, session.begin():
-            if self.sqlite:
-                session.connection(execution_options={"eitr_writes": True})
-            yield session
+        with self._sessions() as session:
+            with session.begin():
+                if self.sqlite:
+                    session.connection(execution_options={"eitr_writes": True})
+                yield session
+            deleted = session.info.get(DELETED, False)
+        if deleted:
+            self.purge()
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Open a transaction that only reads."""
         with self._sessions() as session, session.begin():
             yield session
+
+    def purge(self) -> None:
+        """Remove what was deleted from the files of the database; try again later if others are in the way."""
+        try:
+            done = self._empty_log() if self.sqlite else self._truncate_updates()
+        except (DatabaseError, sqlite3.Error) as error:
+            reason = str(error).partition("\n")[0]
+            log.warning("deleted updates are still in the files (%s); this is tried again", reason)
+            done = False
+        self._purge_due = None if done else time.monotonic() + RETRY_SECONDS
+
+    def purge_if_due(self) -> None:
+        """Do so if something was deleted since the last purge, or nobody knows."""
+        if self._purge_due is not None and time.monotonic() >= self._purge_due:
+            self.purge()
+
+    def overwrite_old_pages(self) -> None:
+        """Write an SQLite database anew, once, in which an older program left deleted content."""
+        if not self.sqlite:
+            return
+        with self._plain() as connection:
+            if connection.execute("PRAGMA user_version").fetchone()[0] == OVERWRITES:
+                return
+            try:
+                connection.execute("VACUUM")
+                connection.execute(f"PRAGMA user_version={OVERWRITES}")
+            except sqlite3.Error as error:
+                log.warning("the database could not be written anew (%s); this is tried at the next start", error)
+        self.purge()
+
+    def _empty_log(self) -> bool:
+        """Copy SQLite's write-ahead log to the database and truncate it; say whether nobody was in the way."""
+        with self._plain() as connection:
+            connection.execute(f"PRAGMA busy_timeout={round(PURGE_SECONDS * 1000)}")
+            try:
+                busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            finally:
+                connection.execute(f"PRAGMA busy_timeout={round(BUSY_SECONDS * 1000)}")
+        return not busy
+
+    def _truncate_updates(self) -> bool:
+        """Give PostgreSQL's table of updates a new file, unless a round has some: its end comes here again."""
+        with self.engine.begin() as connection:
+            connection.execute(text(f"SET LOCAL lock_timeout = {round(PURGE_SECONDS * 1000)}"))
+            connection.execute(text(f"LOCK TABLE {UpdateBytesRow.__tablename__} IN ACCESS EXCLUSIVE MODE"))
+            if not connection.scalar(select(exists(select(UpdateBytesRow.update)))):
+                connection.execute(text(f"TRUNCATE {UpdateBytesRow.__tablename__}"))
+        return True
+
+    @contextmanager
+    def _plain(self) -> Iterator[Any]:
+        """Borrow a connection of SQLite's driver outside of any transaction."""
+        borrowed = self.engine.raw_connection()
+        try:
+            yield borrowed.driver_connection
+        finally:
+            borrowed.close()
+
+    def _create_file(self, *_: Any) -> None:
+        """Create the database before SQLite does, closed to others; SQLite gives its log the same permissions."""
+        if self.file is not None:
+            create_file(self.file)
 
     def check(self) -> None:
         """Refuse a database that cannot be reached, in words."""
@@ -76,7 +164,7 @@ class Database:
 
 def _prepare(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # SQLAlchemy, not the driver, begins transactions
-    for pragma in (f"page_size={PAGE}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    for pragma in (f"page_size={PAGE}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}")
 
 

@@ -8,6 +8,7 @@ import secrets
 from pathlib import Path
 
 from eitr.errors import InputError
+from eitr.io.private import create_folder
 
 BYTES = 32
 FILE = "server.key"
@@ -23,7 +24,7 @@ class Key:
     def of(cls, folder: Path) -> "Key":
         """Read the key of a server's folder; make it at the first start."""
         path = folder / FILE
-        folder.mkdir(parents=True, exist_ok=True)
+        create_folder(folder)
         if not path.exists():
             fresh = folder / f".{FILE}.{secrets.token_hex(8)}"
             with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:

@@ -16,7 +16,7 @@ from sqlalchemy import bindparam, delete, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from eitr.server.db.connection import Database
+from eitr.server.db.connection import DELETED, Database
 from eitr.server.db.tables import (
     InvitationRow,
     KeptReputationRow,
@@ -171,6 +171,7 @@ def erase(session: Session, id: str) -> None:
                     invitation=found.invitation, rule=kept.rule, rounds=kept.rounds, arrays=packed(history), since=now()
                 )
             )
+    session.info[DELETED] = True
     open_rounds = select(UpdateRow.round).where(
         UpdateRow.participant == id, UpdateRow.id.in_(select(UpdateBytesRow.update))
     )

@@ -12,7 +12,7 @@ from sqlalchemy import CursorResult, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from eitr.server.db.connection import Database
+from eitr.server.db.connection import DELETED, Database
 from eitr.server.db.tables import AuditRow, ModelRow, RoundRow, RoundStatus, UpdateBytesRow, UpdateRow
 from eitr.server.domain.clock import now
 from eitr.server.settings import ServerSettings
@@ -194,6 +194,7 @@ def changed(done: Any) -> bool:
 
 def forget_update_bytes(session: Session, round: int) -> None:
     """Delete the bytes of a round's updates; that they were received stays known."""
+    session.info[DELETED] = True
     session.execute(
         delete(UpdateBytesRow).where(UpdateBytesRow.update.in_(select(UpdateRow.id).where(UpdateRow.round == round)))
     )

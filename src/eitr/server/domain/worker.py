@@ -36,6 +36,7 @@ class Worker:
         self._settings, self._metrics = settings, metrics
         self._rounds = Rounds(database, settings)
         self._rule = settings.make_rule()
+        self._database = database
         self._aggregation = RoundAggregation(database, self._rule, scoring, settings.margin)
         self._retention = Retention(database, settings)
         self._name = f"{socket.gethostname()[:40]}-{secrets.token_hex(6)}"
@@ -63,6 +64,7 @@ class Worker:
 
     def step(self) -> bool:
         """Do what is due; say whether there was a round to aggregate."""
+        self._database.purge_if_due()  # before a round opens: a killed worker may have left something
         self._rounds.open_if_due()
         self._rounds.close_if_due()
         self._clean()

@@ -1,0 +1,36 @@
+"""The raw bytes of a database's files: what somebody finds who steals the disk."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlalchemy import text
+
+from eitr.server.db.connection import Database
+
+PIECE = 64
+"""Bytes that are looked for together: no page or chunk of a database is so short that it splits every piece."""
+
+
+def found_in(database: Database, data: bytes) -> int:
+    """Return how many pieces of some bytes are in the files of a database."""
+    pieces = [data[start : start + PIECE] for start in range(0, len(data) - PIECE, len(data) // 20)]
+    contents = [path.read_bytes() for path in _files(database) if path.is_file()]
+    return sum(any(piece in content for content in contents) for piece in pieces)
+
+
+def _files(database: Database) -> Iterator[Path]:
+    """Yield the files of SQLite's folder, or those of the table of updates in PostgreSQL."""
+    if database.file is not None:
+        yield from database.file.parent.rglob("*")
+        return
+    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("CHECKPOINT"))  # what is in memory goes to the files
+        folder = Path(connection.execute(text("SHOW data_directory")).scalar_one())
+        names = connection.execute(
+            text(
+                "SELECT pg_relation_filepath(oid), pg_relation_filepath(reltoastrelid) "
+                "FROM pg_class WHERE relname = 'octets'"
+            )
+        ).one()
+        for name in names:
+            yield from (folder / name).parent.glob(f"{Path(name).name}*")
