@@ -2,17 +2,21 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect, text
 
+from eitr.aggregation.fused.rule import SKETCH
+from eitr.aggregation.reputation_model import HISTORY
 from eitr.errors import InputError
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Base
+from eitr.server.db.tables import Base, RuleStateRow
+from eitr.server.domain.rule_states import packed, unpacked
 
-FIRST, NEWEST = "0001", "0002"
+FIRST, NEWEST = "0001", "0003"
 
 
 def test_the_migrations_lead_to_the_tables(empty_address: str) -> None:
@@ -56,6 +60,34 @@ def test_an_old_database_keeps_its_data(empty_address: str) -> None:
         assert connection.scalar(text("SELECT id FROM participants")) == "ann"
     indexes = {one["name"] for one in inspect(database.engine).get_indexes("observations")}
     assert indexes == {"ix_observations_participant_round"}
+
+
+def test_what_was_remembered_with_a_public_seed_is_dropped_and_reputations_stay(empty_address: str) -> None:
+    database = Database(empty_address)
+    schema.upgrade(database, "0002")
+    memories = {
+        "fused": {SKETCH: np.ones(4096, np.float32), HISTORY: np.array([0.75, np.nan])},
+        "foolsgold": {"steps": np.ones(50, np.float32)},
+    }
+    with database.engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO participants (id, secret_hash, enrolled, seen) "
+                "VALUES ('ann', :hash, '2026-01-01', '2026-01-01')"
+            ),
+            {"hash": b"1"},
+        )
+        for rule, arrays in memories.items():
+            connection.execute(
+                text("INSERT INTO memories VALUES ('ann', :rule, 3, :arrays)"), {"rule": rule, "arrays": packed(arrays)}
+            )
+    schema.upgrade(database)
+    with database.reading() as session:
+        fused, foolsgold = (session.get_one(RuleStateRow, ("ann", rule)) for rule in memories)
+    assert (fused.rounds, fused.projection, fused.last_round) == (3, None, None)
+    assert set(unpacked(fused.arrays)) == {HISTORY}
+    np.testing.assert_array_equal(unpacked(fused.arrays)[HISTORY], memories["fused"][HISTORY])
+    assert unpacked(foolsgold.arrays) == {}
 
 
 def test_a_database_of_a_newer_program_is_left_alone(empty_address: str) -> None:

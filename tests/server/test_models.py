@@ -74,7 +74,9 @@ def test_a_round_under_way_cannot_undo_a_roll_back(federation: Federation) -> No
     federation.rounds.close_if_due()
     assert federation.rounds.claim("worker") == number
     roll_back(federation.database, 1, "ann")
-    aggregation = RoundAggregation(federation.database, federation.settings.make_rule(), federation.scoring, 1.0)
+    aggregation = RoundAggregation(
+        federation.database, federation.settings.make_rule(), federation.scoring, 1.0, federation.key
+    )
     with pytest.raises(NothingSentError):
         aggregation.run(number, "worker")
     found = federation.rounds.get(number)

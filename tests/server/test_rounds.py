@@ -216,7 +216,7 @@ def test_a_silent_worker_is_replaced_and_cannot_end_the_round_any_more(federatio
     assert not federation.rounds.renew(number, "slow")
     assert federation.rounds.renew(number, "fast")
     rule = federation.settings.make_rule()
-    aggregation = RoundAggregation(federation.database, rule, federation.scoring, 1.0)
+    aggregation = RoundAggregation(federation.database, rule, federation.scoring, 1.0, federation.key)
     assert aggregation.run(number, "slow") is None
     assert status(federation, number) is RoundStatus.AGGREGATING
     assert count(federation, ObservationRow) == 0

@@ -10,11 +10,15 @@ import pytest
 from sqlalchemy import select
 from typer.testing import CliRunner
 
+from eitr.aggregation.registry import make_rule
 from eitr.cli import app
 from eitr.client import Participant
+from eitr.model import Network
 from eitr.model.update_encoding import DIFFERENCE, PARAMETERS, encoded
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import ModelRow, ObservationRow, RoundRow, RoundStatus
+from eitr.server.domain import rule_states
+from eitr.server.domain.keys import Key
 from tests.server.process import Running
 
 HONEST, ATTACKERS = 7, 3
@@ -68,7 +72,8 @@ def test_a_round_with_attackers_gives_the_model_of_the_command_line(tmp_path: Pa
                     sent[place] = base + np.frombuffer(data, "<f2").astype(np.float32)
                 people[place].send_bytes(found.id, data, encoding)
             ids = {place: str(people[place].id) for place in sent}
-            report = by_hand(tmp_path, state, base, {ids[place]: sent[place] for place in sent}, found.id)
+            rule = rule_states.private_rule(make_rule("fused"), Key.of(folder), Network())
+            report = by_hand(tmp_path, state, base, {ids[place]: sent[place] for place in sent}, found.id, rule)
             people[0].wait_for_round(after=last, seconds=600, every=0.05)
             with Database(f"sqlite:///{folder / 'eitr.db'}").reading() as session:
                 assert session.get_one(RoundRow, found.id).status == RoundStatus.PUBLISHED
@@ -87,9 +92,9 @@ def test_a_round_with_attackers_gives_the_model_of_the_command_line(tmp_path: Pa
 
 
 def by_hand(
-    folder: Path, state: Path, base: np.ndarray, sent: dict[str, np.ndarray], number: int
+    folder: Path, state: Path, base: np.ndarray, sent: dict[str, np.ndarray], number: int, rule: Any
 ) -> list[dict[str, object]]:
-    """Run `eitr aggregate`, with the clients in an order of its own."""
+    """Run `eitr aggregate` with the server's secret seed, with the clients in an order of its own."""
     import json
 
     ids = sorted(sent, reverse=True)
@@ -107,7 +112,9 @@ def by_hand(
             "--validation": pages,
             "--round": number,
         }
-        done = CliRunner().invoke(app, ["aggregate", *(str(part) for pair in arguments.items() for part in pair)])
+        private = ["--set", f"seed={rule.seed}", "--set", f"start={rule.start}"]
+        named = [str(part) for pair in arguments.items() for part in pair]
+        done = CliRunner().invoke(app, ["aggregate", *named, *private])
     assert done.exit_code == 0, done.output
     found: list[dict[str, object]] = json.loads((folder / "report.json").read_text())["clients"]
     return found

@@ -82,6 +82,11 @@ class ServerSettings(BaseSettings):
     keep_observations_days: Days = Field(
         365.0, description="How long updates, observations and reputations by round are kept."
     )
+    keep_steps_days: Days = Field(
+        30.0,
+        description="How long the rule remembers steps of a participant after their last round; it forgets them sooner "
+        "if they stay away for many rounds (fused: 21).",
+    )
     keep_participants_days: Days = Field(730.0, description="How long a participant is kept after they were last seen.")
     keep_audit_days: Days = Field(365.0, description="How long entries of the audit log are kept.")
     keep_models: int = Field(1000, ge=1, description="How many old versions of the model are kept.")

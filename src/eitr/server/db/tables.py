@@ -257,6 +257,10 @@ class RuleStateRow(Base):
     rule: Mapped[str] = mapped_column(primary_key=True)
     rounds: Mapped[int]
     arrays: Mapped[bytes]
+    projection: Mapped[bytes | None]
+    """What the steps among the arrays were made with: a keyed hash, the same for the same; NULL if there are none."""
+    last_round: Mapped[int | None]
+    """The last round in which the participant sent an update."""
 
 
 class KeptReputationRow(Base):

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-import numpy as np
 from sqlalchemy import bindparam, delete, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -32,7 +31,7 @@ from eitr.server.domain.clock import now
 from eitr.server.domain.errors import BusyError, InvitationNeededError, NotEnrolledError
 from eitr.server.domain.keys import Key, new_secret, same, secret_hash
 from eitr.server.domain.rounds import changed
-from eitr.server.domain.rule_states import packed, unpacked
+from eitr.server.domain.rule_states import without_steps
 
 INVITATION = "invitation"
 SEEN_EVERY = timedelta(minutes=10)
@@ -165,10 +164,10 @@ def erase(session: Session, id: str) -> None:
     if found.invitation is not None:
         for kept in session.scalars(select(RuleStateRow).where(RuleStateRow.participant == id)):
             # Only the reputation is kept, as numbers between 0 and 1; nothing of the updates themselves.
-            history = {name: array for name, array in unpacked(kept.arrays).items() if array.dtype == np.float64}
+            arrays = without_steps(kept.arrays)
             session.merge(
                 KeptReputationRow(
-                    invitation=found.invitation, rule=kept.rule, rounds=kept.rounds, arrays=packed(history), since=now()
+                    invitation=found.invitation, rule=kept.rule, rounds=kept.rounds, arrays=arrays, since=now()
                 )
             )
     session.info[DELETED] = True

@@ -13,12 +13,14 @@ from eitr.server.db.tables import (
     ParticipantRow,
     RefusalRow,
     RoundRow,
+    RuleStateRow,
     SessionRow,
     SetupLinkRow,
     UpdateRow,
 )
 from eitr.server.domain.clock import now
 from eitr.server.domain.participants import erase
+from eitr.server.domain.rule_states import forget_steps
 from eitr.server.settings import ServerSettings
 
 
@@ -36,6 +38,8 @@ class Retention:
             old_rounds = select(RoundRow.id).where(RoundRow.ended < long_ago)
             for table in (ObservationRow, RefusalRow, UpdateRow):
                 session.execute(delete(table).where(table.round.in_(old_rounds)))
+            unused = moment - timedelta(days=settings.keep_steps_days)
+            forget_steps(session, RuleStateRow.last_round.in_(select(RoundRow.id).where(RoundRow.ended < unused)))
             absent = moment - timedelta(days=settings.keep_participants_days)
             for id in session.scalars(select(ParticipantRow.id).where(ParticipantRow.seen < absent)).all():
                 erase(session, id)

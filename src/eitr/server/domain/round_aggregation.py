@@ -28,8 +28,12 @@ from eitr.server.db.tables import (
 )
 from eitr.server.domain import rule_states
 from eitr.server.domain.clock import now
+from eitr.server.domain.keys import Key
 from eitr.server.domain.models import publish
 from eitr.server.domain.rounds import changed, ending, forget_update_bytes, senders, update_bytes
+
+HIDDEN_SETTING = "seed"
+"""The setting of a rule that is not shown with its round."""
 
 
 class NothingSentError(Exception):
@@ -46,6 +50,9 @@ class _Aggregated:
     """Who sent an update, in the order of the result's columns."""
     refused: list[str]
     """Who sent something that is not an update."""
+    rule: Rule
+    """The rule as this server uses it on this model."""
+    projection: bytes
     state: RuleState
     result: Result
     before: Score
@@ -56,8 +63,9 @@ class _Aggregated:
 class RoundAggregation:
     """Ends a round that a worker has claimed. Run twice on a round it finds the same, and only one run counts."""
 
-    def __init__(self, database: Database, rule: Rule, scoring: ValidationSet, margin: float) -> None:
+    def __init__(self, database: Database, rule: Rule, scoring: ValidationSet, margin: float, key: Key) -> None:
         self._database, self._rule, self._scoring, self._margin = database, rule, scoring, margin
+        self._key = key
 
     def run(self, id: int, owner: str) -> RoundStatus | None:
         """Aggregate a round and end it; return its status, None if another worker has taken over meanwhile."""
@@ -71,20 +79,24 @@ class RoundAggregation:
             round = session.get_one(RoundRow, id)
             base = session.get_one(ModelRow, round.base)
             network, vector = Network(tuple(base.layers)), np.frombuffer(base.weights, "<f4").astype(np.float32)
+            rule = rule_states.private_rule(self._rule, self._key, network)
             words = session.get_one(VocabularyRow, base.vocabulary).content.decode()
             ids, updates = _updates(session, id, vector)
             refused = sorted(session.scalars(select(RefusalRow.participant).where(RefusalRow.round == id)))
-            state = rule_states.load(session, self._rule, sorted({*ids, *refused}))
+            projection = rule_states.projection_hash(rule, self._key, network)
+            state = rule_states.load(session, rule, sorted({*ids, *refused}), projection)
         vocabulary = Vocabulary.from_json(words)
         for participant in refused:
-            state = self._rule.refuse(state, participant, network.size)
+            state = rule.refuse(state, participant, network.size)
         given = Round(vector, updates, ids, index=id, scorer=self._scoring.scorer(network, vocabulary))
-        state, result = self._rule.update(state, given)
+        state, result = rule.update(state, given)
         return _Aggregated(
             round=id,
             base=base,
             participants=ids,
             refused=refused,
+            rule=rule,
+            projection=projection,
             state=state,
             result=result,
             before=self._scoring.score(network, vector, vocabulary),
@@ -99,8 +111,8 @@ class RoundAggregation:
         values = {
             "status": outcome,
             "reason": reason,
-            "rule": self._rule.name,
-            "rule_settings": asdict(self._rule),
+            "rule": found.rule.name,
+            "rule_settings": {name: value for name, value in asdict(found.rule).items() if name != HIDDEN_SETTING},
             "score": {"before": asdict(found.before), "after": asdict(found.after)},
             "seconds": found.seconds,
             **ending(),
@@ -119,7 +131,8 @@ class RoundAggregation:
         state = found.state
         for client in set(state.clients) - here:
             state = state.without(client)
-        rule_states.save(session, state)
+        rule_states.save(session, state, found.projection, found.round, found.participants)
+        rule_states.forget_steps_after(session, found.rule.rounds_remembered)
         forget_update_bytes(session, found.round)
         detail = {"round": found.round, "reason": reason or ""}
         session.add(AuditRow(at=now(), who="server", action=f"{outcome} a round", detail=detail))
@@ -153,7 +166,7 @@ class RoundAggregation:
                 **{name: None if column is None else column[row].item() for name, column in columns.items()},
             )
         for participant in sorted(set(found.refused) - set(found.participants)):
-            reputation = self._rule.standing(found.state, participant)
+            reputation = found.rule.standing(found.state, participant)
             yield ObservationRow(round=found.round, participant=participant, refused=True, reputation=reputation)
 
 

@@ -2,20 +2,26 @@
 
 Only the rows of a round's participants are read and written. The result is the same as with all rows, because a rule
 uses those of the round's clients only.
+
+Arrays of float64 hold reputations. All others are made of the steps that a participant sent: they leave out the first
+layer of the network, projections take a secret seed, and they are forgotten when they count for next to nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from eitr.aggregation.interface import Rule
 from eitr.aggregation.rule_state import RuleState, blank
 from eitr.io.safetensors_file import pack, unpack
-from eitr.server.db.tables import RuleStateRow
+from eitr.model import Network
+from eitr.server.db.connection import DELETED
+from eitr.server.db.tables import RoundRow, RoundStatus, RuleStateRow
+from eitr.server.domain.keys import Key
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -30,10 +36,29 @@ def unpacked(data: bytes) -> Arrays:
     return unpack(data)[1]
 
 
-def load(session: Session, rule: Rule, ids: Sequence[str]) -> RuleState:
-    """Return the state of a rule, restricted to some participants."""
+def without_steps(data: bytes) -> bytes:
+    """Return the bytes of one participant's rows without those that are made of steps."""
+    return packed({name: array for name, array in unpacked(data).items() if array.dtype == np.float64})
+
+
+def private_rule(rule: Rule, key: Key, network: Network) -> Rule:
+    """Return a rule as this server uses it on models of a network: with the server's secret seed, which never changes,
+    and without a memory of the first layer."""
+    return rule.private(seed=int.from_bytes(key.hash("seed", "projection")), start=network.first_layer)
+
+
+def projection_hash(rule: Rule, key: Key, network: Network) -> bytes:
+    """Return what tells steps that can be compared from others: the same for the same rule, seed and network."""
+    return key.hash("projection", f"{rule.name} {network.layers}")
+
+
+def load(session: Session, rule: Rule, ids: Sequence[str], projection: bytes) -> RuleState:
+    """Return the state of a rule, restricted to some participants; steps of another projection are left out."""
     found = {
-        kept.participant: (kept.rounds, unpacked(kept.arrays))
+        kept.participant: (
+            kept.rounds,
+            unpacked(kept.arrays if kept.projection == projection else without_steps(kept.arrays)),
+        )
         for kept in session.scalars(
             select(RuleStateRow).where(RuleStateRow.rule == rule.name, RuleStateRow.participant.in_(ids))
         )
@@ -44,17 +69,37 @@ def load(session: Session, rule: Rule, ids: Sequence[str]) -> RuleState:
     return RuleState(rule.name, tuple(clients), np.array([found[client][0] for client in clients], np.int64), memory)
 
 
-def save(session: Session, state: RuleState) -> None:
-    """Store a state, one row per participant."""
+def save(session: Session, state: RuleState, projection: bytes, round: int, senders: Collection[str]) -> None:
+    """Store a state, one row per participant, after a round in which some of them sent an update."""
+    steps = any(array.dtype != np.float64 for array in state.memory.values())
     for row, client in enumerate(state.clients):
-        session.merge(
+        kept = session.merge(
             RuleStateRow(
                 participant=client,
                 rule=state.rule,
                 rounds=int(state.rounds[row]),
                 arrays=packed({name: array[row] for name, array in state.memory.items()}),
+                projection=projection if steps else None,
             )
         )
+        if client in senders:
+            kept.last_round = round
+
+
+def forget_steps_after(session: Session, rounds: int) -> None:
+    """Forget the steps of participants who took part in none of the last `rounds` rounds that had a result."""
+    with_result = RoundRow.status.in_((RoundStatus.PUBLISHED, RoundStatus.QUARANTINED))
+    last = session.scalar(select(RoundRow.id).where(with_result).order_by(RoundRow.id.desc()).offset(rounds).limit(1))
+    if last is not None:
+        forget_steps(session, RuleStateRow.last_round <= last)
+
+
+def forget_steps(session: Session, where: ColumnElement[bool]) -> None:
+    """Forget the steps of some participants, whatever rule remembers them; their reputations stay."""
+    old = (RuleStateRow.projection.is_not(None), where | RuleStateRow.last_round.is_(None))
+    for kept in session.scalars(select(RuleStateRow).where(*old)).all():
+        kept.arrays, kept.projection = without_steps(kept.arrays), None
+        session.info[DELETED] = True
 
 
 def _table(rows: Sequence[NDArray[Any] | None]) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from eitr.server.db.connection import Database
 from eitr.server.db.tables import RoundStatus
 from eitr.server.domain.clock import now
 from eitr.server.domain.kernel_compilation import KernelCompilation
+from eitr.server.domain.keys import Key
 from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.retention import Retention
 from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation
@@ -37,7 +38,7 @@ class Worker:
         self._rounds = Rounds(database, settings)
         self._rule = settings.make_rule()
         self._database = database
-        self._aggregation = RoundAggregation(database, self._rule, scoring, settings.margin)
+        self._aggregation = RoundAggregation(database, self._rule, scoring, settings.margin, Key.of(settings.folder))
         self._retention = Retention(database, settings)
         self._name = f"{socket.gethostname()[:40]}-{secrets.token_hex(6)}"
         self._stop = threading.Event()
