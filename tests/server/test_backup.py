@@ -3,18 +3,41 @@
 import stat
 from pathlib import Path
 
+import numpy as np
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
 from typer.testing import CliRunner
 
+from eitr.aggregation.fused.rule import SKETCH
+from eitr.aggregation.reputation_model import HISTORY
 from eitr.cli import app
 from eitr.errors import InputError
+from eitr.server.db import schema
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Base
+from eitr.server.db.tables import Base, RoundRow, RoundStatus, RuleStateRow, UpdateBytesRow
 from eitr.server.domain.backup import back_up, restore
 from eitr.server.domain.keys import FILE
+from eitr.server.domain.rule_states import packed, unpacked
 from tests.server.conftest import new_postgres_database
 from tests.server.federation import Federation
+from tests.server.raw_files import found_in
+
+OLD_ARRAYS = packed({SKETCH: np.ones(4096, np.float32), HISTORY: np.full(11, 0.5)})
+OLD_ROWS = (
+    "INSERT INTO vocabularies VALUES ('v', :bytes)",
+    "INSERT INTO models (version, created, origin, layers, weights, sha256, vocabulary) "
+    "VALUES (1, '2026-01-01', 'shipped', '[2, 6]', :bytes, 's', 'v')",
+    "INSERT INTO participants (id, secret_hash, enrolled, seen) VALUES ('ann', :bytes, '2026-01-01', '2026-01-01')",
+    "INSERT INTO rounds (id, state, under_way, base, opened, deadline, minimum, quorum, maximum, grace_seconds, plan, "
+    "received, attempts) VALUES (1, 'open', 1, 1, '2026-01-01', '2026-01-02', 1, 2, 3, 0, '{}', 1, 0)",
+    "INSERT INTO updates (id, round, participant, sha256, encoding, size, received) "
+    "VALUES (1, 1, 'ann', :bytes, 'e', 1000, '2026-01-01')",
+    "INSERT INTO octets VALUES (1, :update)",
+    "INSERT INTO memories VALUES ('ann', 'fused', 1, :rows)",
+    "CREATE TABLE server_key (key BLOB NOT NULL)",
+    "INSERT INTO server_key VALUES (:key)",
+)
+"""A small server of an older program, with a round under way."""
 
 
 def content(database: Database) -> dict[str, list[tuple[object, ...]]]:
@@ -49,16 +72,62 @@ def test_a_backup_restores_every_row_into_either_kind_of_database(
         address = new_postgres_database(request.getfixturevalue("postgres"))
     database = Database(address)
     assert restore(tmp_path / "backup.db", database, tmp_path / "new") == rows
-    assert content(database) == content(lived.database)
+    before, after = content(lived.database), content(database)
+    for table in {*before} - {"octets", "memories", "rounds", "audit"}:
+        assert after[table] == before[table], table
     assert (tmp_path / "new" / FILE).read_bytes() == (tmp_path / FILE).read_bytes()
-    # And life goes on: with the next numbers, and the same people.
+    # The round that was under way is abandoned, and life goes on: with the next numbers, and the same people.
     database.close()
     again = Federation(tmp_path / "new", address)
-    for person in lived.people[2:]:
-        again.send(3, person)
+    abandoned = again.rounds.get(3)
+    assert abandoned is not None
+    assert abandoned.status == RoundStatus.ABANDONED
+    assert abandoned.reason == "a backup was restored, and backups hold no updates"
+    for number in (1, 2):
+        assert again.rounds.get(number).status == lived.rounds.get(number).status == RoundStatus.PUBLISHED  # type: ignore[union-attr]
+    assert again.full_round(lived.people) == 4
     assert again.worker().step()
-    assert again.rounds.open() == 4
+    assert again.rounds.get(4).status == RoundStatus.PUBLISHED  # type: ignore[union-attr]
+    assert again.rounds.open() == 5
     again.close()
+
+
+def test_a_backup_holds_neither_updates_nor_what_is_remembered_of_steps(lived: Federation, tmp_path: Path) -> None:
+    data = lived.update(lived.people[0], 3)
+    target = tmp_path / "backups" / "backup.db"
+    target.parent.mkdir()
+    back_up(lived.database, tmp_path, target)
+    assert found_in(lived.database, data) > 10, "the round is open, and the server has its updates"
+    copy = Database(f"sqlite:///{target}")
+    assert found_in(copy, data) == 0
+    with lived.database.reading() as here, copy.reading() as there:
+        for one in here.scalars(select(RuleStateRow)).all():
+            mine = unpacked(one.arrays)
+            kept = unpacked(there.get_one(RuleStateRow, (one.participant, one.rule)).arrays)
+            assert set(mine) == {SKETCH, HISTORY}
+            assert set(kept) == {HISTORY}
+            assert np.array_equal(kept[HISTORY], mine[HISTORY], equal_nan=True)
+    copy.close()
+
+
+def test_a_backup_that_an_older_program_made_restores_without_updates(tmp_path: Path) -> None:
+    """It holds the bytes of an open round's updates, and sketches made with a public seed."""
+    old = Database(f"sqlite:///{tmp_path / 'backup.db'}")
+    schema.upgrade(old, "0002")
+    with old.engine.begin() as connection:
+        for statement in OLD_ROWS:
+            values = {"bytes": b"\7" * 1000, "update": b"\5" * 1000, "rows": OLD_ARRAYS, "key": b"k" * 32}
+            connection.execute(text(statement), values)
+    old.close()
+    database = Database(f"sqlite:///{tmp_path / 'new' / 'eitr.db'}")
+    restore(tmp_path / "backup.db", database, tmp_path / "new")
+    with database.reading() as session:
+        assert session.scalars(select(UpdateBytesRow)).all() == []
+        assert session.get_one(RoundRow, 1).status == RoundStatus.ABANDONED
+        assert set(unpacked(session.get_one(RuleStateRow, ("ann", "fused")).arrays)) == {HISTORY}
+    assert found_in(database, b"\7" * 1000) > 10, "the rest is there"
+    assert found_in(database, b"\5" * 1000) == 0
+    database.close()
 
 
 def test_a_backup_is_readable_by_its_owner_alone(lived: Federation, tmp_path: Path) -> None:

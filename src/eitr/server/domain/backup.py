@@ -2,6 +2,10 @@
 
 It is taken while the server runs, in one transaction, and is restored into an empty database of either kind: so a
 backup is also the way from SQLite to PostgreSQL. It holds the server's key and is readable by its owner alone.
+
+Backups outlive rounds, so they hold nothing that a server deletes after a round: neither the bytes of updates nor the
+steps that a rule remembers. A round that was under way is abandoned when the backup is restored: participants send
+again, to the next round.
 """
 
 import os
@@ -13,12 +17,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, func, insert, inspect, select, text
 from sqlalchemy.exc import DatabaseError
+from sqlalchemy.orm import Session
 
 from eitr.errors import InputError
+from eitr.io.private import create_file, create_folder
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Base
+from eitr.server.db.tables import UNDER_WAY, Base, RoundRow, RuleStateRow, UpdateBytesRow
 from eitr.server.domain.keys import BYTES, FILE
+from eitr.server.domain.rounds import abandoned
+from eitr.server.domain.rule_states import without_steps
 
 KEY_TABLE = "server_key"
 AT_A_TIME = 16
@@ -34,7 +42,7 @@ def back_up(database: Database, folder: Path, target: Path) -> int:
     if not (folder / FILE).is_file() or schema.revision(database) is None:
         raise InputError(f"there is no server in {folder}: give its --folder, and its --database if it has another one")
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    create_file(unfinished, new=True)
     try:
         copy = Database(f"sqlite:///{unfinished}")
         schema.upgrade(copy, schema.revision(database) or "head")
@@ -57,11 +65,11 @@ def restore(source: Path, database: Database, folder: Path) -> int:
     """Fill an empty database, and the folder's key, from a backup; return how many rows there were."""
     if not source.is_file():
         raise InputError(f"{source}: there is no such file")
-    folder.mkdir(parents=True, exist_ok=True)
+    create_folder(folder)
     # On a copy: a backup of an older program is brought up to date first, and stays as it was itself.
     working = folder / f".restoring-{secrets.token_hex(4)}.db"
+    create_file(working, new=True)
     shutil.copyfile(source, working)
-    working.chmod(0o600)
     try:
         backup = Database(f"sqlite:///{working}")
         key = _key(backup, source)
@@ -75,6 +83,7 @@ def restore(source: Path, database: Database, folder: Path) -> int:
                 rows = _copied(old, new)
                 if not database.sqlite:
                     _advance_counters(new)
+                _abandon_round(new)
         backup.close()
     finally:
         _remove(working)
@@ -92,9 +101,11 @@ def _copied(source: Connection, sink: Connection) -> int:
     count = 0
     there = set(inspect(source).get_table_names())
     for table in Base.metadata.sorted_tables:
-        if table.name not in there:
+        if table.name not in there or table is UpdateBytesRow.__table__:
             continue
         for rows in _in_parts(source, table):
+            if table is RuleStateRow.__table__:
+                rows = [{**row, "arrays": without_steps(row["arrays"]), "projection": None} for row in rows]
             sink.execute(insert(table), rows)
             count += len(rows)
     return count
@@ -133,6 +144,14 @@ def _refuse_full(database: Database) -> None:
         for table in Base.metadata.sorted_tables:
             if connection.scalar(select(func.count()).select_from(table)):
                 raise InputError("the database is not empty: restore into a new one, and stop the server meanwhile")
+
+
+def _abandon_round(connection: Connection) -> None:
+    """Abandon the round that was under way: its updates are not in the backup."""
+    with Session(connection) as session:
+        for id in session.scalars(select(RoundRow.id).where(RoundRow.under_way.is_(True))).all():
+            abandoned(session, id, "a backup was restored, and backups hold no updates", "server", *UNDER_WAY)
+        session.commit()  # the caller's transaction goes on
 
 
 def _advance_counters(connection: Connection) -> None:
