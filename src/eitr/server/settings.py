@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
@@ -94,6 +94,10 @@ class ServerSettings(BaseSettings):
 
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What is logged.")
     metrics: bool = Field(True, description="Whether /metrics answers; it names no participant.")
+    metrics_token: SecretStr = Field(
+        SecretStr(""),
+        description="The bearer token that /metrics asks for; empty: it answers this machine only, not a proxy.",
+    )
 
     @field_validator("database")
     @classmethod

@@ -118,6 +118,24 @@ def test_no_address_that_needs_no_operator_shows_an_opinion(judging: tuple[Runni
             assert bad.id not in answer.text
 
 
+def test_no_stranger_sees_how_many_updates_the_open_round_has(judging: tuple[RunningServer, Person, Person]) -> None:
+    server, good, _ = judging
+    round = server.open_round(received=7919, quorum=8719, maximum=9871)
+    numbers = re.compile("7919|8719|9871")
+    assert numbers.search(server.http.get("/metrics").text), "whoever watches over the server sees it"
+    paths = [path for path, known in server.http.get("/api/v1/openapi.json").json()["paths"].items() if "get" in known]
+    paths += ["/", "/live", "/rounds", f"/rounds/{round}", "/login", "/extension", "/healthz", "/readyz", "/metrics"]
+    assert len(paths) > 15
+    for path in paths:
+        if "vocabulary" in path or "weights" in path or "safetensors" in path or "tfjs" in path:
+            continue
+        for headers in ({}, good.headers):
+            from_elsewhere = {**headers, "X-Forwarded-For": "198.51.100.9"}
+            answer = server.http.get(path.replace("{id}", str(round)), headers=from_elsewhere)
+            assert not numbers.search(answer.text), path
+    assert not numbers.search(server.put(good, round, sound()).text)
+
+
 def test_the_numbers_for_monitoring_name_nobody(judging: tuple[RunningServer, Person, Person]) -> None:
     server, good, bad = judging
     text = server.http.get("/metrics").text

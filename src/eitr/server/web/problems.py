@@ -22,6 +22,7 @@ KINDS = {
     for kind in (
         Kind("malformed-request", 400, "The request is not what this address expects."),
         Kind("not-enrolled", 401, "The participant is unknown, or the secret is wrong."),
+        Kind("token-needed", 401, "This address asks for a token, which was not sent or is wrong."),
         Kind("invitation-needed", 403, "Enrolment needs an invitation that is valid."),
         Kind("not-found", 404, "There is nothing at this address."),
         Kind("no-round", 404, "No round is open."),
