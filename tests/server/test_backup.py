@@ -84,10 +84,10 @@ def test_a_backup_restores_every_row_into_either_kind_of_database(
     assert abandoned.status == RoundStatus.ABANDONED
     assert abandoned.reason == "a backup was restored, and backups hold no updates"
     for number in (1, 2):
-        assert again.rounds.get(number).status == lived.rounds.get(number).status == RoundStatus.PUBLISHED  # type: ignore[union-attr]
+        assert again.rounds.get(number).status == lived.rounds.get(number).status == RoundStatus.PUBLISHED
     assert again.full_round(lived.people) == 4
     assert again.worker().step()
-    assert again.rounds.get(4).status == RoundStatus.PUBLISHED  # type: ignore[union-attr]
+    assert again.rounds.get(4).status == RoundStatus.PUBLISHED
     assert again.rounds.open() == 5
     again.close()
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select, text
@@ -127,7 +128,14 @@ def test_a_killed_worker_leaves_bytes_that_the_next_one_removes(address: str, tm
 @pytest.mark.long
 def test_a_killed_server_leaves_no_update_once_it_has_started_again(tmp_path: Path) -> None:
     folder = tmp_path / "server"
-    settings = {"minimum": 2, "quorum": 2, "maximum": 2, "pause_seconds": 3600, "poll_seconds": 0.05, "margin": 1}
+    settings: dict[str, Any] = {
+        "minimum": 2,
+        "quorum": 2,
+        "maximum": 2,
+        "pause_seconds": 3600,
+        "poll_seconds": 0.05,
+        "margin": 1,
+    }
     base = Classifier.shipped().model.vector
     data = [(base + 1e-3 * (person + 1)).astype("<f4").tobytes() for person in range(2)]
     with Running("serve", folder, **settings).ready() as server:
@@ -183,7 +191,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.usefixtures("no_umask")
-def test_only_the_owner_can_read_the_files_of_a_server(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_files_of_a_server(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = tmp_path / "server"
     federation = Federation(folder, f"sqlite:///{folder / 'eitr.db'}")
     federation.full_round(federation.enrol(2))
@@ -194,6 +202,7 @@ def test_only_the_owner_can_read_the_files_of_a_server(tmp_path: Path) -> None:
         "eitr.db-shm": 0o600,
         FILE: 0o600,
     }
+    assert "others could read" not in caplog.text, "they were created so"
     federation.close()
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sqlalchemy import select
 
 from eitr.aggregation.fused.rule import SKETCH
@@ -166,7 +167,7 @@ def test_a_refused_update_does_not_prolong_the_memory_of_steps(address: str, tmp
     with database.writing() as session:
         for name in ("ann", "bob"):
             session.add(ParticipantRow(id=name, secret_hash=b"", enrolled=now(), seen=now()))
-    memory = {SKETCH: np.ones((2, 3), np.float32), HISTORY: np.ones((2, 2))}
+    memory: dict[str, NDArray[Any]] = {SKETCH: np.ones((2, 3), np.float32), HISTORY: np.ones((2, 2))}
     state = RuleState("fused", ("ann", "bob"), np.array([1, 1]), memory)
     for round, senders in ((1, ["ann", "bob"]), (2, ["ann"])):
         with database.writing() as session:

@@ -40,11 +40,11 @@ def signs(seed: int, parameters: int, start: int = 0) -> NDArray[np.float32]:
     a cryptographic hash, and nobody without it can compute them.
     """
     if seed <= LARGEST:
-        bits = words(key_of(seed, _STREAM), parameters) & 1
+        positive = words(key_of(seed, _STREAM), parameters) & 1 == 1
     else:
         drawn = hashlib.shake_256(seed.to_bytes(SEED_BYTES)).digest(-(-parameters // 8))
-        bits = np.unpackbits(np.frombuffer(drawn, np.uint8), count=parameters)
-    found = np.where(bits == 1, np.float32(1), np.float32(-1))
+        positive = np.unpackbits(np.frombuffer(drawn, np.uint8), count=parameters) == 1
+    found = np.where(positive, np.float32(1), np.float32(-1))
     found[:start] = 0
     return found
 
