@@ -28,7 +28,7 @@ CLASSIFY = """async ({ texts, runs }) => {
     return [performance.now() - start, found];
   };
   const median = (numbers) => numbers.sort((one, other) => one - other)[numbers.length >> 1];
-  const tokens = (text) => core.pageTokens({ title: "", description: "", keywords: "", text });
+  const tokens = (text) => core.readBody({ title: "", description: "", keywords: "", text }).tokens;
   const classify = (words) => core.probabilities(network, core.vector(words, vocabulary));
   const [cold] = timed(() => classify(tokens(texts[0])));
   return { cold, rows: texts.map((text) => {

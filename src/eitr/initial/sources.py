@@ -83,8 +83,7 @@ LAST = ("covid_pages", "validation")
 """Looked at when all choices are made, and only when asked for."""
 
 RESERVED = frozenset({"usagov_html", "medquad", "wcxb", "tech_docs", "bible_6lang"})
-"""Half of each is neither trained on nor used for a choice: cover pages and experiments on privacy must be pages that no
-model has seen."""
+"""Half of each is neither trained on nor used for a choice: cover pages must be pages that no model has seen."""
 
 Pages = dict[str, list[Labelled]]
 """Name of a source -> its pages."""
