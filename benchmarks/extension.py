@@ -132,8 +132,12 @@ def weighed(playwright: Any, pages: dict[str, str], *, empty: bool) -> tuple[flo
     with tempfile.TemporaryDirectory() as here, served() as site:
         folder = empty_extension(unpacked(), Path(here) / "empty") if empty else unpacked()
         profile = Path(here) / "profile"
-        with chromium_with_extension(playwright, folder=folder, profile=profile) as extension:
-            if not empty:
+        if empty:
+            # Its pages have no scripts: nobody can wait for them.
+            with chromium(playwright, folder, profile):
+                pass
+        else:
+            with chromium_with_extension(playwright, folder=folder, profile=profile) as extension:
                 extension.consent()
         # Started anew, as on any other day: no page of the extension was open in its process.
         with chromium(playwright, folder, profile) as context:
