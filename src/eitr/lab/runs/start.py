@@ -2,20 +2,24 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Final
 
 from eitr.errors import InputError
 from eitr.model.classifier import Classifier
 from eitr.model.files import to_safetensors
+from eitr.pages.pool import Pool, vocabulary_digest
 
 RANDOM: Final = "random"
 """A random model for each seed; the words are chosen on the training pages of the data."""
 SHIPPED: Final = "shipped"
 """The model of the package."""
+POOL_FILE: Final = "pool.bin"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class StartModel:
     """A given model to start from, and its vocabulary, which makes the vectors of all pages."""
 
@@ -24,6 +28,19 @@ class StartModel:
     argument: str
     """`shipped`, or the whole path of the folder."""
     classifier: Classifier
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The pool of cover pages that lies beside the model and was made for its vocabulary."""
+        if self.argument != SHIPPED:
+            return _pool_in(Path(self.argument), len(self.classifier.vocabulary))
+        with as_file(files("eitr").joinpath("assets")) as assets:
+            return _pool_in(assets, len(self.classifier.vocabulary))
+
+    @property
+    def pool_digest(self) -> str:
+        """What results call the pool: the first 12 digits of its file's SHA-256."""
+        return hashlib.sha256(self.pool.to_bytes()).hexdigest()[:12]
 
 
 def find_start(start: str) -> StartModel | None:
@@ -45,3 +62,16 @@ def _named(name: str, classifier: Classifier) -> str:
     found = hashlib.sha256(to_safetensors(*classifier.model))
     found.update(classifier.vocabulary.to_json().encode())
     return f"{name}@{found.hexdigest()[:12]}"
+
+
+def _pool_in(folder: Path, width: int) -> Pool:
+    try:
+        data, words = ((folder / name).read_bytes() for name in (POOL_FILE, "vocabulary.json"))
+    except OSError as error:
+        raise InputError(
+            f"private training needs cover pages, and {POOL_FILE} of the start cannot be read: {error.strerror}"
+        ) from error
+    pool = Pool.from_bytes(data, width=width)
+    if pool.vocabulary != vocabulary_digest(words):
+        raise InputError(f"{POOL_FILE} of the start was made for another vocabulary: make it anew for this one")
+    return pool

@@ -19,6 +19,7 @@ from eitr.lab.runs.run import Run
 from eitr.lab.runs.start import RANDOM, StartModel
 from eitr.lab.simulation.context import Context
 from eitr.model.network import Network
+from eitr.pages.pool import Pool
 from eitr.pages.vocabulary import Vocabulary
 from eitr.taxonomy import NAMES
 
@@ -46,13 +47,18 @@ def compute(
         if any(run.start != given for run in federated):
             raise InputError(f"there are runs that do not start from {given!r}: compute them with their own start")
         network = Network((examples.rows.width, *HIDDEN, len(examples.classes)))
-        initial = None
+        initial = pool = None
         if start is not None:
             network, initial = start.classifier.model
-        engine = import_module(
-            "eitr.lab.simulation.sparse_engine" if sparse(context.device) else "eitr.lab.simulation.batched_engine"
-        )
-        yield from engine.run_all(federated, examples, network, context, initial)
+            pool = _pool_for(federated, start)
+        if sparse(context.device):
+            from eitr.lab.simulation import sparse_engine
+
+            yield from sparse_engine.run_all(federated, examples, network, context, initial, pool)
+        else:
+            from eitr.lab.simulation import batched_engine
+
+            yield from batched_engine.run_all(federated, examples, network, context, initial)
     for run in runs:
         if not isinstance(run, FederatedRun):
             began = time.perf_counter()
@@ -66,11 +72,27 @@ def check_runs(runs: Sequence[Run], device: torch.device) -> None:
         if not isinstance(run, FederatedRun):
             continue
         run.rule.for_clients(run.participants)
+        if run.training is not None and not sparse(device):
+            raise InputError(
+                "private training is computed by the engine for processors alone: take --device cpu, on a machine with "
+                "numba"
+            )
         if run.attack is not None and run.attack.needs_rehearsal and not sparse(device):
             raise InputError(
                 f"the attack {run.attack.name!r} tries updates on the rule before it sends one, which only the engine "
                 "for processors can do: take --device cpu, on a machine with numba"
             )
+
+
+def _pool_for(runs: Sequence[FederatedRun], start: StartModel) -> Pool | None:
+    """Return the pool of the start if a run trains the private way; refuse runs that were asked with another."""
+    asked = {run.training.pool for run in runs if run.training is not None}
+    for pool in asked - {"", start.pool_digest if asked else ""}:
+        raise InputError(
+            f"there are runs with the pool {pool}, and the pool of the start is {start.pool_digest}: leave out the "
+            "setting `pool`, or give the start with that pool"
+        )
+    return start.pool if asked else None
 
 
 def slower_rules(runs: Sequence[Run], device: torch.device) -> list[str]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -17,18 +18,22 @@ from eitr.aggregation.interface import LARGEST, Result, Round
 from eitr.aggregation.rule_state import RuleState
 from eitr.attacks.interface import Rehearsal, Scene
 from eitr.datasets.interface import Examples
+from eitr.errors import InputError
 from eitr.lab.results.store import Arrays, Computed
 from eitr.lab.runs.federated import FederatedRun
+from eitr.lab.runs.private_training import DROP, KEEP, PrivateTraining
 from eitr.lab.simulation.batches import RoundBatches, Trainees
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.evaluation import EvaluationRows, evaluation_rows
 from eitr.lab.simulation.population import participants, population
+from eitr.lab.simulation.private_clients import PrivateClients, UpperFederation, upper_federation
 from eitr.lab.simulation.recording import RunRecorder, checkpoint_of
 from eitr.lab.simulation.row_table import RowTable, row_table
 from eitr.model import kernels
 from eitr.model.network import Network, Vector
 from eitr.model.plan import TrainingPlan
 from eitr.model.validation import ValidationPages, answers, cross_entropy
+from eitr.pages.pool import Pool
 from eitr.robust.threads import thread_count
 
 ENGINE = "sparse"
@@ -49,13 +54,24 @@ def run_all(
     network: Network,
     context: Context,
     initial: Vector | None = None,
+    cover: Pool | None = None,
 ) -> Iterator[Computed]:
-    """Compute federated runs on one data set, in order: from an initial model, or a random one of each seed."""
-    with _torch_on_one_thread(), ThreadPoolExecutor(thread_count()) as pool:
+    """Compute federated runs on one data set, in order: from an initial model, or a random one of each seed.
+
+    Runs that train the private way need an initial model and a pool of cover pages.
+    """
+    with _torch_on_one_thread(), ThreadPoolExecutor(thread_count()) as threads:
         for run in runs:
             began = time.perf_counter()
             table = row_table(examples, [*run.probes.values()])
-            arrays = _Simulation(run, table, network, context, pool, initial).finish()
+            if run.training is None:
+                simulation = _Simulation(run, table, network, context, threads, initial)
+            elif initial is None or cover is None:
+                raise InputError("private training needs a model to start from and its pool of cover pages")
+            else:
+                upper = upper_federation(run.training, network, initial, table, cover)
+                simulation = _PrivateSimulation(run, run.training, upper, context, threads)
+            arrays = simulation.finish()
             yield Computed(run, arrays, time.perf_counter() - began)
 
 
@@ -79,11 +95,11 @@ class _Simulation:
         table: RowTable,
         network: Network,
         context: Context,
-        pool: ThreadPoolExecutor,
+        threads: ThreadPoolExecutor,
         initial: Vector | None,
     ) -> None:
         self._run, self._table, self._network = run, table, network
-        self._context, self._pool = context, pool
+        self._context, self._threads = context, threads
         people = population(table.examples, run)
         labels = torch.from_numpy(table.examples.labels)
         self._trainees = Trainees(people, labels, run, table.twins(run.attack))
@@ -91,7 +107,7 @@ class _Simulation:
         self._people = people
         self._attackers = np.flatnonzero(people.attacker)
         self._present = participants(run, 1)
-        self._trusted = ValidationPages(network, table.examples.rows.take(people.root), labels.numpy()[people.root])
+        self._trusted = ValidationPages(network, table.rows.take(people.root), labels.numpy()[people.root])
         self._counts = people.counts.astype(np.float64)
         self._ids = [f"{client:06d}" for client in range(run.clients)]
         self._record = RunRecorder(run, people, self._evaluation, network.size)
@@ -131,7 +147,7 @@ class _Simulation:
         run, attack = self._run, self._run.attack
         self._present = participants(run, number)
         attacks = self._people.attacker[self._present]
-        updates, root = self._train(self._trainees.draw(number))
+        updates, root = self._train(number)
         if attack is not None and attack.renews(number):
             for client in self._attackers:
                 self._state = self._state.without(self._ids[client])
@@ -141,8 +157,12 @@ class _Simulation:
             updates[attacks] = attack.craft(self._scene(number, updates, root, attacks)).numpy()
         if not usable(updates) or not usable(root[None]):
             return None
-        self._state, result = run.rule.update(self._state, self._gathered(number, updates, root))
+        self._state, result = self._combine(number, updates, root)
         return result
+
+    def _combine(self, number: int, updates: NDArray[np.float32], root: Vector) -> tuple[RuleState, Result]:
+        """Return what the rule makes of a round, and its state after it."""
+        return self._run.rule.update(self._state, self._gathered(number, updates, root))
 
     def _gathered(self, number: int, updates: NDArray[np.float32], root: Vector) -> Round:
         scorer = self._trusted.losses if len(self._trusted.labels) else None
@@ -157,7 +177,7 @@ class _Simulation:
         def rehearse(sent: torch.Tensor) -> Rehearsal:
             tried = updates.copy()
             tried[attackers] = sent.numpy()
-            _, result = self._run.rule.update(self._state, self._gathered(number, tried, root))
+            _, result = self._combine(number, tried, root)
             standing = result.weights if result.reputation is None else result.reputation
             order = np.concatenate([attackers, honest])
             known = np.zeros(len(order)) if standing is None else standing[order]
@@ -181,8 +201,9 @@ class _Simulation:
             harm,
         )
 
-    def _train(self, batches: RoundBatches) -> tuple[NDArray[np.float32], Vector]:
+    def _train(self, number: int) -> tuple[NDArray[np.float32], Vector]:
         """Return what each participant's training made of the global model, and the server's own."""
+        batches: RoundBatches = self._trainees.draw(number)
         clients = len(self._present)
         updates = np.empty((clients + 1, self._network.size), np.float32)
         needed = range(clients + 1 if "root" in self._run.rule.needs else clients)
@@ -204,19 +225,57 @@ class _Simulation:
 
         updates[clients] = self._model
         # The longest first, so that no thread is left with a long one at the end.
-        list(self._pool.map(work, sorted(needed, key=lambda client: -batches.steps[client])))
+        list(self._threads.map(work, sorted(needed, key=lambda client: -batches.steps[client])))
         return updates[:clients], updates[clients]
 
     def _measure(self) -> dict[str, NDArray[np.float64]]:
         """Evaluate the global model, in blocks of rows on the threads."""
         asked = self._evaluation.rows
         blocks = [asked[start : start + _ROWS_AT_A_TIME] for start in range(0, len(asked), _ROWS_AT_A_TIME)]
-        answers = list(self._pool.map(self._logits, blocks))
+        answers = list(self._threads.map(self._logits, blocks))
         found = self._evaluation.metrics(torch.from_numpy(np.concatenate(answers))[None])
         return {name: value[0].numpy() for name, value in found.items()}
 
     def _logits(self, asked: NDArray[np.int64]) -> NDArray[np.float32]:
         return answers(self._network, self._model, self._table.rows, asked)
+
+
+class _PrivateSimulation(_Simulation):
+    """One run whose clients train the private way: a federation on the trained layers."""
+
+    def __init__(
+        self,
+        run: FederatedRun,
+        training: PrivateTraining,
+        upper: UpperFederation,
+        context: Context,
+        threads: ThreadPoolExecutor,
+    ) -> None:
+        super().__init__(run, upper.table, upper.network, context, threads, upper.initial)
+        if training.own_pages:
+            self._counts = np.minimum(self._counts, training.own_pages)
+        self._expected_cover = training.expected_cover
+        self._clients = PrivateClients(run, training, self._people, upper)
+
+    def _train(self, number: int) -> tuple[NDArray[np.float32], Vector]:
+        attack = self._run.attack if self._trainees.attack_in(number) else None
+        return self._clients.train(number, self._model, attack, self._threads)
+
+    def _combine(self, number: int, updates: NDArray[np.float32], root: Vector) -> tuple[RuleState, Result]:
+        """Let the rule judge what is left of the updates without the expected step of the cover pages, if asked to.
+
+        The rule starts from the same model. Where the step is added again, trusted pages judge models with it.
+        """
+        if self._expected_cover == KEEP:
+            return super()._combine(number, updates, root)
+        expected = self._clients.expected_cover(self._model)
+        round = self._gathered(number, updates - expected, root - expected)
+        if self._expected_cover == DROP:
+            return self._run.rule.update(self._state, round)
+        if round.scorer is not None:
+            round = replace(round, scorer=lambda models: self._trusted.losses(models + expected))
+        state, result = self._run.rule.update(self._state, round)
+        return state, replace(result, model=result.model + expected)
 
 
 def train_client(

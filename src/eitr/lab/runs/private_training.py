@@ -1,0 +1,70 @@
+"""The private way to train, as a setting of a federation beside the paper's."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from eitr.errors import InputError
+from eitr.settings import check_settings, parse_settings, setting
+
+PAPER: Final = "paper"
+"""How a grid names the paper's way to train: all layers, many steps, no cover pages."""
+KEEP, SUBTRACT, DROP = "keep", "subtract", "drop"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateTraining:
+    """One step a round on own pages and cover pages: the numbers of `eitr.model.private.PrivatePlan`, and the lab's own.
+
+    The rule sees the parameters of the trained layers alone. A federation that trains this way needs a start with a
+    pool of cover pages.
+    """
+
+    name: ClassVar[str] = "private"
+
+    layers: int = setting(1, "how many of the last layers are trained", least=1, most=63)
+    cover_pages: int = setting(200, "cover pages of a round, drawn from the pool", least=0, most=100_000)
+    own_weight: float = setting(4.0, "how much an own page counts beside a cover page", above=0.0, most=1000.0)
+    clip: float = setting(
+        0.0,
+        "the longest gradient of a page; 0: the median over the pool, under each round's model",
+        least=0.0,
+        most=1000.0,
+    )
+    learning_rate: float = setting(0.05, "of the step", above=0.0, most=1000.0)
+    noise: float = setting(
+        4.0, "standard deviation, in multiples of the most an own page moves", least=0.0, most=1000.0
+    )
+    own_pages: int = setting(0, "at most so many own pages, drawn each round; 0: all", least=0, most=1_000_000)
+    expected_cover: str = setting(
+        KEEP,
+        "the expected step of the cover pages: left in the updates; hidden from the rule and added again; or left out",
+        choices=(KEEP, SUBTRACT, DROP),
+    )
+    pool: str = setting("", "what the start's pool must be", form="the first 12 digits of a pool file's SHA-256")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+def make_training(text: str) -> PrivateTraining | None:
+    """Return a way to train as a grid writes it; None for `paper`.
+
+    >>> make_training("private:layers=2:noise=0").layers, make_training("paper")
+    (2, None)
+    """
+    name, *assignments = text.split(":")
+    if name == PrivateTraining.name:
+        return PrivateTraining(**parse_settings(PrivateTraining, assignments))
+    if text == PAPER:
+        return None
+    raise InputError(f"training is {PAPER}, or {PrivateTraining.name} with settings, not {text!r}")
+
+
+def with_pool(text: str, pool: str) -> str:
+    """Return a way to train as a grid writes it, with the pool it is computed with: results name their pool.
+
+    >>> with_pool("private:layers=2", "0123456789ab"), with_pool("paper", "0123456789ab")
+    ('private:layers=2:pool=0123456789ab', 'paper')
+    """
+    training = make_training(text)
+    return text if training is None or training.pool else f"{text}:pool={pool}"
