@@ -152,6 +152,15 @@ def compare(
             help="Shares of the clients that take part in a round, drawn anew each time.  [default: 1]", metavar="LIST"
         ),
     ] = None,
+    training: Annotated[
+        str | None,
+        typer.Option(
+            help="How clients train: `paper` (all layers, many steps) or `private` (one step on own and cover pages in "
+            "the last layers, with noise), with settings: `paper,private:layers=2:noise=4`. `private` needs a "
+            "`--start`.  [default: paper]",
+            metavar="WAYS",
+        ),
+    ] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds of a run.  [default: 40]", min=1)] = None,
     steps: Annotated[
         int | None, typer.Option(help="Local steps of a client in a round.  [default: 150]", min=1)
@@ -182,6 +191,7 @@ def compare(
     `eitr lab compare --rule fused,median --attack mimic --clients 200 --participation 0.1,0.5`,
     `eitr lab compare --rule fused,mine --plugin my_rule.py --attack shift --data pages.csv --text-column body`,
     `eitr lab compare --rule fused,median --attack label-flip,ipm --start shipped --out from-shipped`,
+    `eitr lab compare --rule fused,median --attack label-flip --training paper,private:layers=2 --start shipped`,
     `eitr lab compare --out mine --resume`
     """
     if show_list:
@@ -198,6 +208,7 @@ def compare(
             clients=numbers("--clients", clients, int),
             alpha=numbers("--alpha", alpha, float),
             participation=numbers("--participation", participation, float),
+            training=training,
             rounds=rounds,
             steps=steps,
             learning_rate=learning_rate,

@@ -22,6 +22,7 @@ def main() -> None:
     compare = commands.add_parser("compare", help="compute every rule under every attack in every setting")
     compare.add_argument("--rule", dest="rules", metavar="RULES", help="rules with settings, separated by commas")
     compare.add_argument("--attack", dest="attacks", metavar="ATTACKS", help="attacks with settings, or none")
+    compare.add_argument("--training", metavar="WAYS", help="paper, or private with settings, separated by commas")
     axes = {"attackers": _numbers, "clients": _counts, "alpha": _numbers, "participation": _numbers}
     for name, one_of in axes.items():
         compare.add_argument(f"--{name}", type=one_of, metavar="LIST", help="numbers, separated by commas")

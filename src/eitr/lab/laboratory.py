@@ -38,6 +38,7 @@ from eitr.lab.results.metadata import (
 )
 from eitr.lab.results.store import Results, Store
 from eitr.lab.runs.federated import FederatedRun
+from eitr.lab.runs.private_training import NEEDS_START, make_training, with_pool
 from eitr.lab.runs.profile import Profile, make_profile
 from eitr.lab.runs.run import Run
 from eitr.lab.runs.start import RANDOM, StartModel, find_start
@@ -139,6 +140,7 @@ def compare(
     clients: Sequence[int] | None = None,
     alpha: Sequence[float] | None = None,
     participation: Sequence[float] | None = None,
+    training: str | Sequence[str] | None = None,
     rounds: int | None = None,
     steps: int | None = None,
     learning_rate: float | None = None,
@@ -155,8 +157,9 @@ def compare(
     """Compute every rule under every attack in every setting, and keep the results in a folder.
 
     Rules and attacks are names with their settings, `["fused", "trimmed-mean:beta=0.2"]`, or one text with commas.
-    `attackers` are shares of the clients, and so is `participation`, the clients that take part in a round. What is
-    None has the value of the class `Grid`; with `resume`, that of the folder. `data`, `options` and `start` are
+    `attackers` are shares of the clients, and so is `participation`, the clients that take part in a round. `training`
+    is written like rules: `["paper", "private:layers=2:noise=4"]`; the private way needs a start with cover pages. What
+    is None has the value of the class `Grid`; with `resume`, that of the folder. `data`, `options` and `start` are
     as in `run_experiments`. `lab.table("compare")`, `lab.figure("compare")` and `lab.report()` then show the results.
     """
     folder = Path(out)
@@ -170,12 +173,19 @@ def compare(
         "clients": clients,
         "alpha": alpha,
         "participation": participation,
+        "training": training.split(",") if isinstance(training, str) else training,
         "rounds": rounds,
         "steps": steps,
         "learning_rate": learning_rate,
     }
     if resume and before is None and rules is None:
         raise InputError(f"there is nothing to resume in {folder}: choose another --out, or name rules and attacks")
+    if start is None:
+        start = before.start_argument if before else RANDOM
+    model = find_start(start)
+    if given["training"] is not None:
+        # The pool is part of what determines the results.
+        given["training"] = [_training_with_pool(text, model) for text in given["training"]]
     held = {} if before is None else dict(before.grid)
     chosen = {name: list(value) if isinstance(value, Sequence) else value for name, value in given.items()}
     grid = Grid.from_json(held | {name: value for name, value in chosen.items() if value is not None})
@@ -185,15 +195,20 @@ def compare(
         data = before.data_path() if before else "builtin"
         if before and not (options and options.arguments()):
             options = before.file_options()
-    if start is None:
-        start = before.start_argument if before else RANDOM
-    model = find_start(start)
     source = find_data(data, options, model)
     if seeds is None:
         seeds = before.seeds if before else DEFAULT_SEEDS
     profile = comparison_profile(source.name, seeds, _name_of(model))
     how = _Computation(folder, source, model, device, data_dir, resume, checkpoint_seconds, quiet)
     return _run([Comparison(grid)], profile, grid.as_json(), how)
+
+
+def _training_with_pool(text: str, start: StartModel | None) -> str:
+    if make_training(text) is None:
+        return text
+    if start is None:
+        raise InputError(NEEDS_START)
+    return with_pool(text, start.pool_digest)
 
 
 class _Computation(NamedTuple):

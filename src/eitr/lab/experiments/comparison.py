@@ -15,6 +15,7 @@ from eitr.lab.plotting import FLOOR, as_percent, draw_spread, legend_below, pane
 from eitr.lab.results.metadata import COMPARE
 from eitr.lab.results.store import Result, Results
 from eitr.lab.runs.federated import FederatedRun
+from eitr.lab.runs.private_training import PAPER, short
 from eitr.lab.runs.profile import Profile
 from eitr.lab.runs.run import Run
 
@@ -46,13 +47,18 @@ class Comparison(Experiment):
         shown = f" The figure shows the first {MOST_PANELS} panels." if self._panels()[MOST_PANELS:] else ""
         told = "the number to expect in a round" if grid.some_are_absent else "the true one"
         return (
-            f"After {grid.rounds} rounds of {grid.steps} local steps (learning rate {grid.learning_rate:g})."
+            f"After {grid.rounds} rounds{self._local_work()}."
             f"{self._who_takes_part()} The paper's rule rescales as in the paper; rules that ask for the "
             f"number of attackers are told {told}, unless it is set; {UNDEFINED} is where a rule is not defined for so "
             "many. Loss is against FedAvg without attackers, seed by seed; the floor of an attack's success rate (ASR) "
             f"is that model's. Rules are ordered by their worst case, those that are {UNDEFINED} somewhere after the "
             f"others.{shown}"
         )
+
+    def _local_work(self) -> str:
+        steps = f"{self.grid.steps} local steps (learning rate {self.grid.learning_rate:g})"
+        ways = [steps if one == PAPER else f"one private step ({one})" for one in self.grid.training]
+        return f" of {' or '.join(ways)}"
 
     def _who_takes_part(self) -> str:
         shares = " or ".join(f"{100 * share:g} %" for share in self.grid.participation)
@@ -65,19 +71,21 @@ class Comparison(Experiment):
     def table(self, results: Results) -> Table:
         """Return one row per setting, attack and rule."""
         more = ("participation",) if self.grid.some_are_absent else ()
-        table = Table(("rule", "attack", "attackers", "clients", "alpha", *more, *COLUMNS))
+        way = ("training",) if self.grid.training != (PAPER,) else ()
+        table = Table(("rule", "attack", "attackers", "clients", "alpha", *more, *way, *COLUMNS))
         cells = _Cells(self.grid, results)
         seen = set()
         for setting in self.grid.settings:
             for attack in (NO_ATTACK, *self.grid.threats):
                 share = setting.share if attack != NO_ATTACK else 0.0
                 for rule in self.grid.rules:
-                    where = (rule, attack, share, setting.clients, setting.alpha, setting.participation)
+                    federation = (setting.clients, setting.alpha, *[setting.participation][: len(more)])
+                    where = (rule, attack, share, *federation, *[short(setting.training)][: len(way)])
                     if where not in seen:  # without attackers their share makes no other federation
                         seen.add(where)
                         cell = cells.at(rule, attack, setting)
                         nothing = (UNDEFINED, *[None] * (len(COLUMNS) - 1))
-                        table.rows.append((*where[: 5 + len(more)], *(nothing if cell is None else cell.row)))
+                        table.rows.append((*where, *(nothing if cell is None else cell.row)))
         return table
 
     def summary(self, results: Results) -> Table:
@@ -131,8 +139,9 @@ class Comparison(Experiment):
             axes.set_ylim(bottom=0)
         where = "no attack" if attack == NO_ATTACK else f"{attack}, {100 * setting.share:g} %"
         present = f", {setting.participants} a round" if self.grid.some_are_absent else ""
+        way = f"\n{short(setting.training)}" if self.grid.training != (PAPER,) else ""
         axes.set_title(f"{'Accuracy' if name == 'accuracy' else name}: {where}\n{setting.clients} clients{present}, "
-                       f"Dirichlet {setting.alpha:g}")  # fmt: skip
+                       f"Dirichlet {setting.alpha:g}{way}")  # fmt: skip
         axes.set_xlabel("round")
         as_percent(axes)
 

@@ -14,6 +14,7 @@ from eitr.errors import InputError
 from eitr.lab.experiments.robustness_grid import PLAN, TRUSTED
 from eitr.lab.results.metadata import check_grid_types
 from eitr.lab.runs.federated import FederatedRun, attackers_of, expected_attackers, paper_rule, participants_of
+from eitr.lab.runs.private_training import PAPER, make_training, short
 from eitr.lab.runs.start import RANDOM
 from eitr.settings import parse_settings
 
@@ -35,6 +36,7 @@ class Setting(NamedTuple):
     clients: int
     alpha: float
     participation: float = EVERYBODY
+    training: str = PAPER
 
     @property
     def participants(self) -> int:
@@ -71,6 +73,8 @@ class Grid:
     """Concentrations of the Dirichlet partition."""
     participation: tuple[float, ...] = (EVERYBODY,)
     """Shares of the clients that take part in a round."""
+    training: tuple[str, ...] = (PAPER,)
+    """How clients train: `paper`, or `private` with its settings."""
     rounds: int = 40
     steps: int = 150
     """Local steps of a client in a round."""
@@ -99,6 +103,8 @@ class Grid:
             make_rule(rule, 0, max(self.clients))
         for attack in self.attacks:
             make_attack(attack)
+        for training in self.training:
+            make_training(training)
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
@@ -112,13 +118,16 @@ class Grid:
         return cls(**values)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the grid as JSON values, without a participation where everybody takes part.
+        """Return the grid as JSON values, without a participation where everybody takes part, and without the training
+        where it is the paper's.
 
-        Grids that were stored before there was one are then equal to those of today.
+        Grids that were stored before there were these are then equal to those of today.
         """
         values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
         if not self.some_are_absent:
             del values["participation"]
+        if self.training == (PAPER,):
+            del values["training"]
         return values
 
     @property
@@ -130,7 +139,8 @@ class Grid:
     def settings(self) -> Sequence[Setting]:
         """The federations."""
         return [
-            Setting(share, n, alpha, participation)
+            Setting(share, n, alpha, participation, training)
+            for training in self.training
             for n in self.clients
             for participation in self.participation
             for alpha in self.alpha
@@ -152,7 +162,8 @@ class Grid:
         words = [attack, f"{100 * setting.share:g} %"]
         words += [f"{setting.clients} clients"] * (len(self.clients) > 1)
         words += [f"{setting.participants} a round"] * (len(self.participation) > 1)
-        return ", ".join(words + [f"alpha {setting.alpha:g}"] * (len(self.alpha) > 1))
+        words += [f"alpha {setting.alpha:g}"] * (len(self.alpha) > 1)
+        return ", ".join(words + [short(setting.training)] * (len(self.training) > 1))
 
     def run_of(
         self, rule: str, attack: str, setting: Setting, data: str, seed: int, start: str = RANDOM
@@ -199,6 +210,7 @@ class Grid:
             trusted=TRUSTED,
             seed=seed,
             start=start,
+            training=make_training(setting.training),
         )
 
 

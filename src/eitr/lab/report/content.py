@@ -107,9 +107,13 @@ def local_work(lab: LabMetadata) -> str:
     profile = lab.full_profile()
     if lab.grid:
         runs = [run for run in experiment_of(COMPARE, lab.grid).runs(profile) if isinstance(run, FederatedRun)]
-        attackers = {run.steps * run.epochs_of_attackers // run.plan.epochs for run in runs if run.attack}
+        attackers = {
+            run.steps * run.epochs_of_attackers // run.plan.epochs for run in runs if run.attack and not run.training
+        }
         told = f", {' or '.join(map(str, sorted(attackers)))} for attackers" if attackers else ""
-        return _in_steps(runs[0].steps) + told
+        ways = [_in_steps(runs[0].steps) + told] if any(run.training is None for run in runs) else []
+        ways += ["one private step a round"] if any(run.training is not None for run in runs) else []
+        return "; or ".join(ways)
     plan = profile.plan
     epochs = plan.epochs + FLIP.extra_epochs
     if profile.steps:

@@ -13,7 +13,7 @@ from eitr.attacks.interface import Attack
 from eitr.attacks.label_flip import LabelFlip
 from eitr.attacks.schedule import Schedule
 from eitr.errors import InputError
-from eitr.lab.runs.private_training import PrivateTraining
+from eitr.lab.runs.private_training import NEEDS_START, PrivateTraining
 from eitr.lab.runs.run import Run, added_later
 from eitr.lab.runs.start import RANDOM
 from eitr.model.plan import TrainingPlan
@@ -55,7 +55,7 @@ class FederatedRun(Run):
     all clients, so how many of them take part in a round is a matter of chance."""
     start: str = added_later(RANDOM)
     """The name of the model that training starts from: see `StartModel`."""
-    training: PrivateTraining | None = added_later(None)
+    training: PrivateTraining | None = added_later(None)  # noqa: RUF009
     """How clients train; None: the paper's way. The private way takes one step, whatever `plan`, `steps` and the
     epochs of attackers say."""
 
@@ -75,10 +75,7 @@ class FederatedRun(Run):
         if self.exclusive and self.exclusive not in NAMES:
             raise InputError(f"no class is called {self.exclusive!r}; there are: {', '.join(NAMES)}")
         if self.training is not None and self.start == RANDOM:
-            raise InputError(
-                "private training needs a model to start from and a pool of cover pages for its words: "
-                "give --start shipped, or a folder with pool.bin"
-            )
+            raise InputError(NEEDS_START)
         if not self.alpha > 0:
             raise InputError(f"the concentration of the partition must be above 0, not {self.alpha}")
         if not 0 < self.participation <= 1:

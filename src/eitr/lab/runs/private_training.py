@@ -8,12 +8,16 @@ from eitr.settings import check_settings, parse_settings, setting
 
 PAPER: Final = "paper"
 """How a grid names the paper's way to train: all layers, many steps, no cover pages."""
+NEEDS_START: Final = (
+    "private training needs a model to start from and a pool of cover pages for its words: give --start shipped, or a "
+    "folder with model.safetensors, vocabulary.json and pool.bin"
+)
 KEEP, SUBTRACT, DROP = "keep", "subtract", "drop"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateTraining:
-    """One step a round on own pages and cover pages: the numbers of `eitr.model.private.PrivatePlan`, and the lab's own.
+    """One step a round on own pages and cover pages: the numbers of a `PrivatePlan`, and some of the lab's own.
 
     The rule sees the parameters of the trained layers alone. A federation that trains this way needs a start with a
     pool of cover pages.
@@ -60,11 +64,19 @@ def make_training(text: str) -> PrivateTraining | None:
     raise InputError(f"training is {PAPER}, or {PrivateTraining.name} with settings, not {text!r}")
 
 
-def with_pool(text: str, pool: str) -> str:
-    """Return a way to train as a grid writes it, with the pool it is computed with: results name their pool.
+def short(text: str) -> str:
+    """Return a way to train as a grid writes it, without its pool.
 
-    >>> with_pool("private:layers=2", "0123456789ab"), with_pool("paper", "0123456789ab")
-    ('private:layers=2:pool=0123456789ab', 'paper')
+    >>> short("private:layers=2:pool=0123456789ab")
+    'private:layers=2'
     """
-    training = make_training(text)
-    return text if training is None or training.pool else f"{text}:pool={pool}"
+    return ":".join(part for part in text.split(":") if not part.startswith("pool="))
+
+
+def with_pool(text: str, pool: str) -> str:
+    """Return the private way to train as a grid writes it, with the pool it is computed with: results name their pool.
+
+    >>> with_pool("private:layers=2", "0123456789ab")
+    'private:layers=2:pool=0123456789ab'
+    """
+    return text if "pool=" in text else f"{text}:pool={pool}"

@@ -21,7 +21,7 @@ from eitr.datasets.interface import Examples
 from eitr.errors import InputError
 from eitr.lab.results.store import Arrays, Computed
 from eitr.lab.runs.federated import FederatedRun
-from eitr.lab.runs.private_training import DROP, KEEP, PrivateTraining
+from eitr.lab.runs.private_training import DROP, KEEP, NEEDS_START, PrivateTraining
 from eitr.lab.simulation.batches import RoundBatches, Trainees
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.evaluation import EvaluationRows, evaluation_rows
@@ -67,7 +67,7 @@ def run_all(
             if run.training is None:
                 simulation = _Simulation(run, table, network, context, threads, initial)
             elif initial is None or cover is None:
-                raise InputError("private training needs a model to start from and its pool of cover pages")
+                raise InputError(NEEDS_START)
             else:
                 upper = upper_federation(run.training, network, initial, table, cover)
                 simulation = _PrivateSimulation(run, run.training, upper, context, threads)
