@@ -17,6 +17,7 @@ from eitr.lab.experiments.comparison_grid import ReferenceRun  # noqa: E402
 from eitr.lab.experiments.registry import EXPERIMENTS  # noqa: E402
 from eitr.lab.laboratory import find_data  # noqa: E402
 from eitr.lab.runs.federated import FederatedRun, paper_rule  # noqa: E402
+from eitr.lab.runs.private_training import PrivateTraining  # noqa: E402
 from eitr.lab.runs.profile import make_profile  # noqa: E402
 from eitr.lab.runs.start import RANDOM, find_start  # noqa: E402
 from eitr.lab.simulation import batched_engine, sparse_engine  # noqa: E402
@@ -26,6 +27,7 @@ from eitr.model.classifier import Classifier  # noqa: E402
 from eitr.model.files import save  # noqa: E402
 from eitr.model.network import Network  # noqa: E402
 from eitr.model.plan import TrainingPlan  # noqa: E402
+from eitr.pages.pool import Pool, vocabulary_digest  # noqa: E402
 from eitr.pages.vocabulary import Vocabulary  # noqa: E402
 from tests.datasets.own_files import rows, write  # noqa: E402
 
@@ -186,3 +188,65 @@ def test_the_command_line_prepares_and_compares_from_a_model(folder, pages, tmp_
         {one.name: one.read_bytes() for one in (tmp_path / name / "runs").iterdir()} for name in ("results", "direct")
     )
     assert prepared_runs == direct_runs
+
+
+@pytest.fixture
+def covered(folder, pages):
+    """The folder with a pool of cover pages beside the model."""
+    start = find_start(str(folder))
+    made = load(str(pages), vocabulary=start.classifier.vocabulary)
+    digest = vocabulary_digest((folder / "vocabulary.json").read_bytes())
+    (folder / "pool.bin").write_bytes(Pool.of(made.rows, made.labels, digest).to_bytes())
+    return folder
+
+
+def test_the_shipped_pool_belongs_to_the_shipped_vocabulary():
+    assert len(find_start("shipped").pool) >= 2000
+
+
+def test_ways_to_train_are_compared_in_one_table(covered, pages, tmp_path):
+    asked = {**SMALL, "training": "paper,private:layers=2:cover_pages=20", "data": str(pages), "device": "cpu"}
+    done = compare(**asked, start=str(covered), out=tmp_path / "results")
+    table = done.table("compare")
+    assert table.columns[4:7] == ("alpha", "training", "accuracy")
+    assert {row[5] for row in table.rows} == {"paper", "private:layers=2:cover_pages=20"}
+    digest = find_start(str(covered)).pool_digest
+    trained = {run.training for run in (result.run for result in done.results("compare"))}
+    assert trained == {None, PrivateTraining(layers=2, cover_pages=20, pool=digest)}
+    comparison: Any = done._experiment("compare")
+    assert "or one private step (private:layers=2:cover_pages=20:pool=" in comparison.note
+    assert comparison.grid.label("label-flip", comparison.grid.settings[-1]).endswith(
+        " %, private:layers=2:cover_pages=20"
+    )
+    assert f"--training paper,private:layers=2:cover_pages=20:pool={digest} " in open_lab_command(tmp_path / "results")
+    report = done.report().read_text()
+    assert "; or one private step a round" in report
+    for more in ({}, {"training": asked["training"]}):
+        assert str(compare(out=tmp_path / "results", resume=True, device="cpu", **more).table("compare")) == str(table)
+
+
+def open_lab_command(folder):
+    return json.loads((folder / "lab.json").read_text())["command"]
+
+
+def test_a_pool_that_does_not_fit_is_one_line(covered, pages, tmp_path):
+    def asked(training="private", start=str(covered)):
+        compare(**SMALL, training=training, start=start, data=str(pages), device="cpu", out=tmp_path / "results")
+
+    with pytest.raises(InputError, match="private training needs a model to start from"):
+        asked(start="random")
+    with pytest.raises(InputError, match="runs with the pool 0123456789ab, and the pool of the start is"):
+        asked("private:cover_pages=5:pool=0123456789ab")
+    pool = find_start(str(covered)).pool
+    (covered / "pool.bin").write_bytes(Pool(pool.rows, pool.labels, bytes(32)).to_bytes())
+    with pytest.raises(InputError, match="made for another vocabulary"):
+        asked()
+    (covered / "pool.bin").unlink()
+    with pytest.raises(InputError, match=r"pool\.bin of the start cannot be read"):
+        asked()
+
+
+def test_a_comparison_of_the_papers_way_is_stored_as_before(pages, tmp_path):
+    done = compare(**SMALL, training="paper", data=str(pages), device="cpu", out=tmp_path / "results")
+    assert "training" not in done.grid
+    assert compare(out=tmp_path / "results", resume=True, device="cpu") == done

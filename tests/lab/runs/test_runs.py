@@ -8,6 +8,7 @@ from eitr.attacks.label_flip import LabelFlip
 from eitr.attacks.schedule import Schedule
 from eitr.errors import InputError
 from eitr.lab.runs.federated import FederatedRun, paper_rule
+from eitr.lab.runs.private_training import PrivateTraining, make_training
 from eitr.model.plan import TrainingPlan
 
 RUN = FederatedRun(data="builtin", rule=paper_rule("reputation"), attack=LabelFlip(), attackers=3)
@@ -29,7 +30,10 @@ CHANGES: dict[str, Any] = {
     "exclusive": "religion",
     "participation": 0.5,
     "start": "shipped@0123456789ab",
+    "training": PrivateTraining(),
 }
+STARTED = replace(RUN, start="mine@0123456789ab")
+"""Private training needs a start."""
 
 
 def test_every_field_has_a_change_to_try():
@@ -38,7 +42,7 @@ def test_every_field_has_a_change_to_try():
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_the_key_changes_with_every_field(name):
-    assert replace(RUN, **{name: CHANGES[name]}).key != RUN.key
+    assert replace(STARTED, **{name: CHANGES[name]}).key != STARTED.key
 
 
 def test_the_key_tells_attacks_and_rules_of_equal_settings_apart():
@@ -73,6 +77,30 @@ def test_a_field_that_was_added_later_is_part_of_a_key_only_where_it_is_used():
     assert replace(RUN, attacker_epochs=5).describe()["attacker_epochs"] == 5
     assert "participation" not in RUN.describe()
     assert replace(RUN, participation=0.5).describe()["participation"] == 0.5
+    assert "training" not in RUN.describe()
+    told = replace(STARTED, training=make_training("private:layers=2:pool=0123456789ab")).describe()["training"]
+    assert (told["is"], told["layers"], told["pool"]) == ("private", 2, "0123456789ab")
+
+
+def test_private_training_without_a_start_is_one_line():
+    with pytest.raises(InputError, match="private training needs a model to start from"):
+        replace(RUN, training=PrivateTraining())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("secret", "training is paper, or private with settings, not 'secret'"),
+        ("paper:layers=1", "training is paper, or private with settings"),
+        ("private:layers=0", "private: layers must be a whole number, at least 1"),
+        ("private:noise=-1", "private: noise must be a number, at least 0"),
+        ("private:expected_cover=hide", "expected_cover must be keep or subtract or drop"),
+        ("private:steps=3", "'private' has no setting 'steps'"),
+    ],
+)
+def test_a_way_to_train_that_there_is_not_is_one_line(text, words):
+    with pytest.raises(InputError, match=words):
+        make_training(text)
 
 
 def test_attackers_train_the_plans_epochs_and_those_of_the_attack_unless_the_run_says_how_many():
