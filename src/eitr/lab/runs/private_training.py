@@ -34,7 +34,7 @@ class PrivateTraining:
         least=0.0,
         most=1000.0,
     )
-    learning_rate: float = setting(0.05, "of the step", above=0.0, most=1000.0)
+    learning_rate: float = setting(0.0003, "of the step, which is a sum over all pages", above=0.0, most=1000.0)
     noise: float = setting(
         4.0, "standard deviation, in multiples of the most an own page moves", least=0.0, most=1000.0
     )
