@@ -177,7 +177,9 @@ def compare(
         typer.Option("--resume", help="Go on with the comparison in the folder; it knows all options but `--plugin`."),
     ] = False,
     checkpoint_seconds: Seconds = 30.0,
-    show_list: Annotated[bool, typer.Option("--list", help="List rules, attacks and data sets, and exit.")] = False,
+    show_list: Annotated[
+        bool, typer.Option("--list", help="List rules, attacks, ways to train and data sets, and exit.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results, or the list, as JSON.")] = False,
     plugin: Plugins = None,
 ) -> None:
@@ -257,6 +259,7 @@ def _list_choices(as_json: bool) -> None:
     from eitr.aggregation.registry import RULES
     from eitr.attacks.registry import ATTACKS
     from eitr.datasets.registry import SOURCES
+    from eitr.lab.runs.private_training import PAPER, PrivateTraining
     from eitr.settings import settings_of, spelled
 
     listed = {
@@ -268,8 +271,11 @@ def _list_choices(as_json: bool) -> None:
             }
             for one in registry.values()
         ]
-        for kind, registry in (("rules", RULES), ("attacks", ATTACKS))
+        for kind, registry in (("rules", RULES), ("attacks", ATTACKS), ("training", {"private": PrivateTraining}))
     }
+    listed["training"].insert(
+        0, {"name": PAPER, "summary": "many steps in all layers, as in the paper", "settings": {}}
+    )
     sources = [{"name": one.name, "summary": one.summary, "settings": {}} for one in SOURCES.values()]
     if as_json:
         print(json.dumps({**listed, "data": sources}, indent=2))

@@ -281,6 +281,9 @@ def test_what_can_be_compared_is_listed_with_its_settings():
     attacks = {one["name"]: one["settings"] for one in listed["attacks"]}
     assert attacks["ipm"].keys() == {"epsilon", "extra_epochs"}
     assert {one["name"] for one in listed["data"]} >= {"builtin", "covid"}
+    training = {one["name"]: one["settings"] for one in listed["training"]}
+    assert training["paper"] == {}
+    assert training["private"].keys() >= {"layers", "noise", "own_pages", "expected_cover"}
     shown = invoke("lab", "compare", "--list").output
     assert all(one["name"] in shown for one in listed["rules"])
 

@@ -24,6 +24,7 @@ class PrivateTraining:
     """
 
     name: ClassVar[str] = "private"
+    summary: ClassVar[str] = "one clipped step with noise on own and cover pages, in the last layers; needs a start"
 
     layers: int = setting(1, "how many of the last layers are trained", least=1, most=63)
     cover_pages: int = setting(200, "cover pages of a round, drawn from the pool", least=0, most=100_000)
