@@ -43,9 +43,17 @@ class Bounds:
         return ", ".join(parts)
 
 
-def setting(default: Any, help: str, **bounds: Any) -> Any:
-    """Declare a setting of a rule or an attack: a dataclass field with its help text and bounds."""
-    return field(default=default, metadata={"bounds": Bounds(help=help, **bounds)})
+ADDED_LATER = "added later"
+"""The metadata of a dataclass field that earlier versions did not have: names of results omit it at its default."""
+
+
+def setting(default: Any, help: str, *, added_later: bool = False, **bounds: Any) -> Any:
+    """Declare a setting of a rule or an attack: a dataclass field with its help text and bounds.
+
+    With `added_later`, results that the lab computed before there was the setting are found under their old names.
+    """
+    later = {ADDED_LATER: True} if added_later else {}
+    return field(default=default, metadata={"bounds": Bounds(help=help, **bounds), **later})
 
 
 def settings_of(rule: Any) -> list[tuple[Field[Any], Bounds]]:

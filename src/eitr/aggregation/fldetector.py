@@ -66,7 +66,7 @@ class FLDetector(Rule):
 
     window: int = setting(10, "rounds that a score and the Hessian are made of", least=1, most=_LONGEST)
     patience: int = setting(10, "errors known before anybody is suspect (at most the window)", least=1, most=_LONGEST)
-    start: int = setting(0, "first parameter of steps that are predicted and remembered", least=0)
+    start: int = setting(0, "first parameter of steps that are predicted and remembered", least=0, added_later=True)
 
     def private(self, *, seed: int, start: int) -> Self:
         """Return the rule that leaves out the parameters before `start`."""

@@ -46,7 +46,7 @@ class FoolsGold(Rule):
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
     remembers: ClassVar[Mapping[str, Any]] = {STEPS: np.float32}
 
-    start: int = setting(0, "first parameter of steps that are compared and remembered", least=0)
+    start: int = setting(0, "first parameter of steps that are compared and remembered", least=0, added_later=True)
 
     def private(self, *, seed: int, start: int) -> Self:
         """Return the rule that leaves out the parameters before `start`."""

@@ -82,6 +82,14 @@ def test_a_field_that_was_added_later_is_part_of_a_key_only_where_it_is_used():
     assert (told["is"], told["layers"], told["pool"]) == ("private", 2, "0123456789ab")
 
 
+def test_results_of_rules_that_have_got_a_setting_are_found_under_their_old_names():
+    for name in ("fused", "foolsgold", "fldetector"):
+        run = replace(RUN, rule=paper_rule(name))
+        assert "start" not in run.describe()["rule"]
+        assert replace(RUN, rule=paper_rule(name, start=7)).key != run.key
+    assert replace(RUN, rule=paper_rule("fused")).key == "9a38fbc98dade6616793"
+
+
 def test_private_training_without_a_start_is_one_line():
     with pytest.raises(InputError, match="private training needs a model to start from"):
         replace(RUN, training=PrivateTraining())

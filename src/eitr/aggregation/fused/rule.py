@@ -102,7 +102,9 @@ class Fused(Rule):
         0.0, "largest weight of a claimed number of pages, in medians (0: claims are ignored)", least=0.0
     )
     seed: int = setting(0, "seed of the random projection; a server takes a secret one", least=0, below=256**SEED_BYTES)
-    start: int = setting(0, "first parameter that is remembered; on a server, that after the first layer", least=0)
+    start: int = setting(
+        0, "first parameter that is remembered; on a server, that after the first layer", least=0, added_later=True
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

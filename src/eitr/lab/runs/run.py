@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+from eitr.settings import ADDED_LATER
+
 REVISION = 2
 """Goes up whenever the same settings give other results than before: what an older lab computed is then not found."""
-
-
-_ADDED_LATER = "added later"
 
 
 def added_later(default: Any) -> Any:
@@ -23,7 +22,7 @@ def added_later(default: Any) -> Any:
 
     Results that were computed before the field existed are found under their old keys.
     """
-    return field(default=default, metadata={_ADDED_LATER: True})
+    return field(default=default, metadata={ADDED_LATER: True})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +51,7 @@ def _described(value: Any) -> Any:
         own = {
             item.name: _described(getattr(value, item.name))
             for item in fields(value)
-            if _ADDED_LATER not in item.metadata or getattr(value, item.name) != item.default
+            if ADDED_LATER not in item.metadata or getattr(value, item.name) != item.default
         }
         return {"is": kind if isinstance(kind, str) else type(value).__name__, **own}
     if isinstance(value, tuple | list):
