@@ -15,6 +15,7 @@ from eitr.lab.aggregation.one_by_one import OneByOne
 from eitr.lab.aggregation.registry import batched_form
 from eitr.lab.results.store import Computed
 from eitr.lab.runs.federated import FederatedRun
+from eitr.lab.runs.privacy import PrivacyRun
 from eitr.lab.runs.run import Run
 from eitr.lab.runs.start import RANDOM, StartModel
 from eitr.lab.simulation.context import Context
@@ -29,6 +30,8 @@ KINDS = {
     "image": "eitr.lab.simulation.images.run",
 }
 """Where the runs that are computed one by one have their function `compute(run, context)`."""
+ON_PAGES = (FederatedRun, PrivacyRun)
+"""The kinds of runs that are computed together, on the pages of a data set."""
 HIDDEN = (256, 32)
 """The hidden layers of the paper's network."""
 
@@ -59,8 +62,11 @@ def compute(
             from eitr.lab.simulation import batched_engine
 
             yield from batched_engine.run_all(federated, examples, network, context, initial)
+    private = [run for run in runs if isinstance(run, PrivacyRun)]
+    if private and examples is not None and start is not None:
+        yield from import_module("eitr.lab.simulation.privacy.run").run_all(private, examples, start, context)
     for run in runs:
-        if not isinstance(run, FederatedRun):
+        if not isinstance(run, ON_PAGES):
             began = time.perf_counter()
             arrays = import_module(KINDS[run.kind]).compute(run, context)
             yield Computed(run, arrays, time.perf_counter() - began)
@@ -69,6 +75,11 @@ def compute(
 def check_runs(runs: Sequence[Run], device: torch.device) -> None:
     """Refuse federations that cannot be computed on a device, before anything is."""
     for run in runs:
+        if isinstance(run, PrivacyRun) and run.start == RANDOM:
+            raise InputError(
+                "what updates tell is measured with a trained model and its pool of cover pages: give --start shipped, "
+                "or a folder with model.safetensors, vocabulary.json and pool.bin"
+            )
         if not isinstance(run, FederatedRun):
             continue
         run.rule.for_clients(run.participants)
@@ -107,11 +118,11 @@ def slower_rules(runs: Sequence[Run], device: torch.device) -> list[str]:
 def examples_for(
     runs: Sequence[Run], data: str | Examples, data_dir: Path | None, vocabulary: Vocabulary | None = None
 ) -> Examples | None:
-    """Return the data of the federations among some runs, loaded unless they are here; None without federations.
+    """Return the data of those among some runs that need pages, loaded unless they are here; None without such runs.
 
     Without a vocabulary the words are chosen on the training pages.
     """
-    if not any(isinstance(run, FederatedRun) for run in runs):
+    if not any(isinstance(run, ON_PAGES) for run in runs):
         return None
     examples = data if isinstance(data, Examples) else load(data, data_dir=data_dir, vocabulary=vocabulary)
     if not examples.test.any():

@@ -1,0 +1,35 @@
+"""The best test there is: everything is known but the noise, and whether one page was among the own ones.
+
+The update is then normal with one of two known means, and the likelihood ratio is the most powerful test (Neyman and
+Pearson). Its area under the ROC curve is `eitr.model.private.largest_auc` for pages whose gradient is as long as the
+clip, and less for the others. An area above that would be a mistake in the step or in its noise.
+"""
+
+import torch
+
+from eitr.lab.simulation.privacy.measures import Guesses
+from eitr.lab.simulation.privacy.training import Pages
+from eitr.lab.simulation.privacy.view import Attacker, View
+
+
+def likelihood_ratio(attacker: Attacker, real: View) -> Guesses | None:
+    """Guess for each own page whether it was there, in the victim's update and in one without it.
+
+    Both updates have noise of their own. Elsewhere a page is compared with other pages in the same update; here it
+    is compared with itself in another update, so these guesses say nothing about the best of many candidates.
+    """
+    if real.parts is None:
+        return None
+    training = attacker.training
+    own = real.pages.at(real.candidates[:, : real.own])
+    steps = training.templates(Pages(own.inputs.flatten(0, 1), own.labels.flatten())).unflatten(0, own.labels.shape)
+    noise = real.parts - steps.sum(1)
+    again = torch.randn(noise.shape, device=noise.device, generator=training.generator)
+    again *= training.noise / attacker.uses**0.5
+    half = (steps**2).sum(2) / 2
+
+    def ratio(left: torch.Tensor) -> torch.Tensor:
+        """Return the log-likelihood ratio times the variance; `left` is the update less everything else known."""
+        return (left * steps).sum(2) - half
+
+    return Guesses(view=real, own_known=ratio(noise.unsqueeze(1) + steps), others_known=ratio(again.unsqueeze(1)))
