@@ -35,7 +35,13 @@ def choose(simulated: View, options: Sequence[Tensor], prior: Tensor) -> tuple[i
 
 
 def guesses(
-    simulated: View, simulated_scores: Tensor, real: View, scores: Tensor, words: Tensor, prior: Tensor, sharpness: float
+    simulated: View,
+    simulated_scores: Tensor,
+    real: View,
+    scores: Tensor,
+    words: Tensor,
+    prior: Tensor,
+    sharpness: float,
 ) -> Guesses:
     """Return what is guessed of scores (victims, candidates, labels) and, for words, (victims, words, labels)."""
     truth = simulated.labels()[:, : simulated.own]

@@ -31,9 +31,7 @@ SIMULATED_VICTIMS = 100
 SIMULATED_CANDIDATES = 100
 
 
-def run_all(
-    runs: Sequence[PrivacyRun], examples: Examples, start: StartModel, context: Context
-) -> Iterator[Computed]:
+def run_all(runs: Sequence[PrivacyRun], examples: Examples, start: StartModel, context: Context) -> Iterator[Computed]:
     """Compute runs one after the other; what a defence costs is computed once for all its cells."""
     costs: dict[tuple[Defence, int], Cost] = {}
     worlds: dict[int, World] = {}
