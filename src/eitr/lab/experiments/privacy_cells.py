@@ -12,18 +12,18 @@ from eitr.lab.runs.privacy import PrivacyRun
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """How well one attack did in one measure; None where it says nothing about it."""
+    """How well one attack did in one measure."""
 
     attack: str
     run: PrivacyRun
-    mean: float | None
+    mean: float
     error: float | None
     """Half of the 95 % interval over the victims, where the measure has one."""
 
     @property
     def upper(self) -> float:
         """The upper end of the interval."""
-        return (self.mean or 0.0) + (self.error or 0.0)
+        return self.mean + (self.error or 0.0)
 
     @property
     def words(self) -> str:
@@ -46,11 +46,11 @@ class Cell:
         names = (name.partition(".")[2] for name in self.results[0].arrays)
         return [name for name in dict.fromkeys(names) if name]
 
-    def leak(self, measure: str, attack: str) -> Leak:
-        """Return a measure of an attack: the mean over the seeds, with the interval of all their victims."""
+    def leak(self, measure: str, attack: str) -> Leak | None:
+        """Return a measure of an attack over all seeds and victims; None where the attack says nothing about it."""
         name = f"{measure}.{attack}"
         if name not in self.results[0]:
-            return Leak(attack, self.run, None, None)
+            return None
         errors = [float(one[f"{measure}_error.{attack}"]) for one in self.results if f"{measure}_error.{attack}" in one]
         error = math.hypot(*errors) / len(errors) if errors else None
         return Leak(attack, self.run, float(np.mean([one[name] for one in self.results])), error)
@@ -72,8 +72,8 @@ def strongest(
     cells: Sequence[Cell],
     measure: str,
     attack: str | None = None,
-    by: Callable[[Leak], float] = lambda leak: leak.mean or 0.0,
+    by: Callable[[Leak], float] = lambda leak: leak.mean,
 ) -> Leak:
     """Return the largest of a measure over some cells and all attacks, or one."""
     leaks = (cell.leak(measure, name) for cell in cells for name in ([attack] if attack else cell.attacks))
-    return max((leak for leak in leaks if leak.mean is not None), key=by)
+    return max((leak for leak in leaks if leak is not None), key=by)

@@ -7,12 +7,13 @@ is left after a least-squares fit of the pool's pages. Both are one formula, sco
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from eitr.lab.simulation.privacy.by_label import choose, guesses
+from eitr.lab.simulation.privacy.cover_part import ROUNDING, Spectrum, spectrum
 from eitr.lab.simulation.privacy.layers import chunks
 from eitr.lab.simulation.privacy.measures import Guesses
 from eitr.lab.simulation.privacy.training import Pages
@@ -22,63 +23,32 @@ RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """Regularisation, in multiples of the mean variance of a parameter."""
 POWERS = (0.0, 0.5, 1.0)
 """By which power of its own length a candidate's score is weighed: long steps are easier to see."""
-ROUNDING = 1e-6
 
 Setting = tuple[float, float]
 """A ridge and a power."""
 
 
-@dataclass(frozen=True)
-class Spectrum:
-    """The covariance R'R of given rows, by its eigenvectors."""
-
-    directions: Tensor
-    """(parameters, directions), orthonormal."""
-    variances: Tensor
-    """(directions,)."""
-
-    @property
-    def mean_variance(self) -> float:
-        """The mean variance of a parameter."""
-        return float(self.variances.sum()) / len(self.directions)
-
-
-def spectrum(rows: Tensor) -> Spectrum:
-    """Return eigenvectors and eigenvalues of R'R, computed on the smaller side of R."""
-    count, size = rows.shape
-    if not count:
-        return Spectrum(rows.new_zeros(size, 0), rows.new_zeros(0))
-    exact = rows.double()
-    if size <= count:
-        variances, directions = torch.linalg.eigh(exact.T @ exact)
-    else:
-        variances, sides = torch.linalg.eigh(exact @ exact.T)
-        directions = exact.T @ sides / variances.clamp_min(1e-300).sqrt()
-    kept = variances > 1e-10 * variances[-1]
-    return Spectrum(directions[:, kept].to(rows.dtype), variances[kept].to(rows.dtype))
-
-
 def matched_filter(attacker: Attacker, real: View) -> Guesses:
     """Guess by the plain inner product with each candidate's step."""
-    return _filtered(attacker, real, spectrum(attacker.cover[:0]), (1.0,))
+    return _filtered(attacker, real, spectrum(attacker.cover.rows[:0]), (1.0,))
 
 
 def least_squares(attacker: Attacker, real: View) -> Guesses:
     """Guess by what is left after a least-squares fit with the steps of all pages of the pool."""
-    rows = attacker.training.templates(attacker.training.pool)
-    found = spectrum(rows if attacker.training.defence.cover_pages else rows[:0])
+    found = attacker.cover.pool_spectrum
     return _filtered(attacker, real, found, (ROUNDING * found.mean_variance or 1.0,))
 
 
 def whitened_filter(attacker: Attacker, real: View) -> Guesses:
     """Guess with everything that is known about how updates vary: cover pages, noise, the other own pages."""
-    found = spectrum(torch.cat([attacker.cover, _other_pages(attacker, attacker.uses)]))
+    others = _other_pages(attacker, attacker.uses)
+    found = spectrum(torch.cat([attacker.cover.rows, others])) if len(others) else attacker.cover.spectrum
     return _filtered(attacker, real, found, _ridges(attacker, found))
 
 
 def difference(attacker: Attacker, real: View) -> Guesses:
     """Guess the page that was added between two updates."""
-    found = spectrum(attacker.cover)
+    found = attacker.cover.spectrum
     attacker = replace(attacker, simulated=attacker.simulated.added)
     return _filtered(attacker, real.added, found, _ridges(attacker, found))
 
@@ -106,7 +76,7 @@ def _other_pages(attacker: Attacker, times: int) -> Tensor:
     """
     simulated = attacker.simulated
     if simulated.parts is None or simulated.own == 1:
-        return attacker.cover[:0]
+        return attacker.cover.rows[:0]
     places = simulated.candidates[:, : simulated.own].flatten().unique()
     rows = attacker.training.templates(simulated.pages.at(places))
     return (rows - rows.mean(0)) * ((simulated.own - 1) * times / len(rows)) ** 0.5

@@ -10,7 +10,7 @@ from eitr.lab.simulation.privacy.view import Attacker, View
 def label_bias(attacker: Attacker, real: View) -> Guesses:
     """Guess one label for all own pages of a victim."""
     layers, simulated, prior = attacker.training.layers, attacker.simulated, attacker.prior
-    variance = layers.split((attacker.cover**2).sum(0))[-1][1] + attacker.training.noise**2
+    variance = layers.split((attacker.cover.rows**2).sum(0))[-1][1] + attacker.training.noise**2
     scale = (variance / attacker.uses).sqrt().clamp_min(1e-12)
 
     def guessed(view: View, trust: float) -> Tensor:

@@ -19,10 +19,10 @@ def moved_rows(attacker: Attacker, real: View) -> Guesses | None:
         kernel, _ = layers.split(steps)[0]
         return kernel.norm(dim=-1)
 
-    found = moved(real.steps + attacker.expected)
+    found = moved(real.steps + attacker.cover.expected)
     # The covariance's diagonal: how far a row moves by chance.
-    usual = moved(attacker.expected)
-    spread = moved((attacker.cover**2).sum(0).sqrt()) if len(attacker.cover) else usual * 0.0
+    usual = moved(attacker.cover.expected)
+    spread = moved((attacker.cover.rows**2).sum(0).sqrt()) if len(attacker.cover.rows) else usual * 0.0
     scores = ((found - usual) / (spread + 1e-3 * found.amax(1, keepdim=True))).clamp_max(MOST)
     pages = real.pages.inputs[real.candidates]
     own, others = real.split((pages * scores.unsqueeze(1)).sum(2) / pages.sum(2).clamp_min(1e-12))

@@ -16,6 +16,7 @@ from eitr.lab.runs.privacy import CORRECTIONS, LATER, Defence, PrivacyRun
 from eitr.lab.runs.start import StartModel
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.privacy.attacks import ATTACKS
+from eitr.lab.simulation.privacy.cover_part import CoverPart
 from eitr.lab.simulation.privacy.layers import TrainedLayers, last_layers, lower_outputs
 from eitr.lab.simulation.privacy.learning import accuracy, after_rounds, corrections_learned, right
 from eitr.lab.simulation.privacy.measures import measured
@@ -35,6 +36,7 @@ def run_all(runs: Sequence[PrivacyRun], examples: Examples, start: StartModel, c
     """Compute runs one after the other; what a defence costs is computed once for all its cells."""
     costs: dict[tuple[Defence, int], Cost] = {}
     worlds: dict[int, World] = {}
+    covers: dict[tuple[Defence, int, str, int], CoverPart] = {}
     for run in runs:
         began = time.perf_counter()
         layers = run.defence.layers
@@ -45,7 +47,11 @@ def run_all(runs: Sequence[PrivacyRun], examples: Examples, start: StartModel, c
         of_cost = (run.defence, run.seed)
         if of_cost not in costs:
             costs[of_cost] = cost_of(run, world)
-        arrays = compute(run, world, costs[of_cost])
+        of_cover = (*of_cost, run.base, run.simulated)
+        if of_cover not in covers:
+            covers.clear()
+            covers[of_cover] = cover_of(run, world, costs[of_cost])
+        arrays = compute(run, world, costs[of_cost], covers[of_cover])
         context.on_progress(run, 1, 1, float("nan"))
         yield Computed(run, arrays, time.perf_counter() - began)
 
@@ -126,12 +132,18 @@ def cost_of(run: PrivacyRun, world: World) -> Cost:
     )
 
 
-def compute(run: PrivacyRun, world: World, cost: Cost) -> Arrays:
-    """Return the measures of every attack as single numbers, named MEASURE.ATTACK, and the cost."""
-    generator = _generator(run, world)
+def cover_of(run: PrivacyRun, world: World, cost: Cost) -> CoverPart:
+    """Return what is known about the cover pages of a run."""
     model = cost.later if run.base == LATER else world.model
-    training = make_training(run.defence, world.layers, model, world.pool, generator)
-    expected, cover = training.cover(run.simulated)
+    training = make_training(run.defence, world.layers, model, world.pool, _generator(run, world))
+    return CoverPart(training, run.simulated)
+
+
+def compute(run: PrivacyRun, world: World, cost: Cost, cover: CoverPart) -> Arrays:
+    """Return the measures of every attack as single numbers, named MEASURE.ATTACK, and the cost."""
+    training, model = cover.training, cover.training.model
+    # Results must not depend on which cells were computed before.
+    training.generator.manual_seed(run.seed)
     rng = np.random.default_rng((run.seed, 1))
 
     def victims(places: NDArray[np.int64], count: int, candidates: int) -> View:
@@ -144,13 +156,13 @@ def compute(run: PrivacyRun, world: World, cost: Cost) -> Arrays:
             )
         drawn = np.stack([rng.choice(chosen, candidates, replace=False) for _ in range(count)])
         found = torch.from_numpy(drawn).to(model.device)
-        return watch(training, expected, world.pages, found, run.own_pages, run.uses)
+        return watch(training, cover.expected, world.pages, found, run.own_pages, run.uses)
 
     real = victims(world.test, run.victims, run.candidates)
     simulated = victims(
         world.train, min(run.victims, SIMULATED_VICTIMS), min(run.candidates, SIMULATED_CANDIDATES + run.own_pages)
     )
-    attacker = Attacker(training, expected, cover, world.words, run.uses, simulated)
+    attacker = Attacker(training, cover, world.words, run.uses, simulated)
     found = {
         "candidates": float(real.candidates.shape[1]),
         "accuracy_start": cost.start_accuracy,

@@ -62,11 +62,11 @@ class Training(ABC):
 
     @abstractmethod
     def templates(self, pages: Pages) -> Tensor:
-        """Return what each page is expected to add to an update (pages, parameters); only the direction must be right."""
+        """Return the direction of what each page is expected to add to an update (pages, parameters)."""
 
     @abstractmethod
     def cover(self, simulated: int) -> tuple[Tensor, Tensor]:
-        """Return the expected update without own pages, and rows whose products R'R are the covariance without noise."""
+        """Return the expected update without own pages, and rows R so that R'R is its covariance, both without noise."""
 
     def drawn(self, clients: int) -> Tensor:
         """Return the places of the cover pages that each client draws (clients, cover pages)."""

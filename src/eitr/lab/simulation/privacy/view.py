@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from eitr.lab.simulation.privacy.cover_part import CoverPart
 from eitr.lab.simulation.privacy.training import Pages, Training
 
 
@@ -31,7 +32,7 @@ class View:
 
     @property
     def added(self) -> "View":
-        """Return the view of two updates around the first own page; the other own pages are known, and no candidates."""
+        """Return the view of two updates around the first own page; the other own pages are no candidates."""
         candidates = torch.cat([self.candidates[:, :1], self.candidates[:, self.own :]], 1)
         return replace(self, candidates=candidates, own=1, steps=self.differences)
 
@@ -45,10 +46,7 @@ class Attacker:
     """What every attacker knows: model, defence and pool, words, and pages of the same kind as the victims'."""
 
     training: Training
-    expected: Tensor
-    """What cover pages are expected to add to an update."""
-    cover: Tensor
-    """Rows whose products are the covariance of that."""
+    cover: CoverPart
     words: Tensor
     """What the trained layers are given by a page of one word (words, width)."""
     uses: int
