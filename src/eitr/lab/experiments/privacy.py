@@ -180,12 +180,10 @@ class Privacy(Experiment):
         return [
             _area(cells, "auc", "which pages are the victim's"),
             _area(cells, "words", "which words are on them, beyond how frequent they are"),
-            _share(cells, "best", f"An own page is among the best 3 candidates at most {100 * MOST_BEST:.0f} % of the time.",
-                   MOST_BEST),
-            _share(cells, "label", f"The label is right at most {100 * MOST_LABEL:.0f} points above its share.",
-                   MOST_LABEL),
+            _share(cells, "best", MOST_BEST, "An own page is among the best 3 candidates at most {} % of the time."),
+            _share(cells, "label", MOST_LABEL, "The label is right at most {} points above its share."),
             _below_bound(cells),
-        ]  # fmt: skip
+        ]
 
 
 def _bound(cell: Cell) -> float:
@@ -231,10 +229,10 @@ def _area(cells: Sequence[Cell], measure: str, what: str) -> ClaimVerdict:
     )
 
 
-def _share(cells: Sequence[Cell], measure: str, claim: str, most: float) -> ClaimVerdict:
+def _share(cells: Sequence[Cell], measure: str, most: float, claim: str) -> ClaimVerdict:
     found = strongest(cells, measure)
     return ClaimVerdict(
-        claim=claim, measured=f"At most {100 * found.mean:.1f} % ({found.words}).", holds=found.mean <= most
+        claim=claim.format(f"{100 * most:.0f}"), measured=f"At most {100 * found.mean:.1f} % ({found.words}).", holds=found.mean <= most
     )
 
 

@@ -1,7 +1,6 @@
 """What cover pages add to an update: its expectation, and how it varies. All cells of a defence share it."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -48,14 +47,8 @@ class CoverPart:
         self.training = training
         self.expected, self.rows = training.cover(simulated)
         """What they are expected to add, and rows R so that R'R is the covariance of it."""
-
-    @cached_property
-    def spectrum(self) -> Spectrum:
+        self.spectrum = spectrum(self.rows)
         """How updates vary by the draw of cover pages."""
-        return spectrum(self.rows)
-
-    @cached_property
-    def pool_spectrum(self) -> Spectrum:
+        steps = training.templates(training.pool)
+        self.pool_spectrum = spectrum(steps if training.defence.cover_pages else steps[:0])
         """All that cover pages can add: the steps of the pool's pages."""
-        steps = self.training.templates(self.training.pool)
-        return spectrum(steps if self.training.defence.cover_pages else steps[:0])

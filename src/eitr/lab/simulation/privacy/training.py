@@ -66,7 +66,7 @@ class Training(ABC):
 
     @abstractmethod
     def cover(self, simulated: int) -> tuple[Tensor, Tensor]:
-        """Return the expected update without own pages, and rows R so that R'R is its covariance, both without noise."""
+        """Return the expected update without own pages, and rows R with its covariance R'R, both without noise."""
 
     def drawn(self, clients: int) -> Tensor:
         """Return the places of the cover pages that each client draws (clients, cover pages)."""
