@@ -84,6 +84,8 @@ export interface ModelView {
 
 export interface LearningView {
   pages: number;
+  /** How many of them were used in as many rounds as they may be. */
+  usedUp: number;
   enrolled: boolean;
   sent: number;
   /** What happened last, as the key of a sentence; empty if nothing has happened yet. */
@@ -109,6 +111,8 @@ export interface Sent {
   bytes: number;
   sha256: string;
   pages: number;
+  /** How many public pages were trained on besides; absent if all layers were trained, without any. */
+  cover?: number;
   /** What the server said; nothing, if its answer has not come or never came. */
   outcome: "unknown" | "taken" | "refused";
 }

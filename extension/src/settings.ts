@@ -13,6 +13,8 @@ export interface Settings {
   /** Where updates go and models come from; empty if nobody named a server. */
   server: string;
   invitation: string;
+  /** Whether servers may have all layers trained: whoever gets such an update can read the words of the pages in it. */
+  allLayers: boolean;
   /** How probable a topic must be to be shown. */
   threshold: number;
   /** Ask before known sensitive pages with trackers are opened. */
@@ -31,6 +33,7 @@ export const DEFAULTS: Readonly<Settings> = {
   studies: false,
   server: "",
   invitation: "",
+  allLayers: false,
   threshold: THRESHOLD,
   warnings: true,
   linkMarks: false,
@@ -62,6 +65,7 @@ export function readSettings(value: unknown, before: Readonly<Settings> = DEFAUL
       typeof from["invitation"] === "string"
         ? from["invitation"].trim().slice(0, LONGEST_INVITATION)
         : before.invitation,
+    allLayers: flag("allLayers"),
     threshold: threshold(from["threshold"]) ?? before.threshold,
     warnings: flag("warnings"),
     linkMarks: flag("linkMarks"),

@@ -2,10 +2,19 @@ import { expect, test } from "vitest";
 import { BadInput } from "../src/core/bad_input";
 import type { Network } from "../src/core/network";
 import { sizeOf } from "../src/core/network";
-import type { LabelledPage, TrainingPlan } from "../src/core/training";
-import { readPlan, training } from "../src/core/training";
+import type { LabelledPage } from "../src/core/training";
+import { training } from "../src/core/training";
+import type { PaperPlan } from "../src/core/training_plan";
 
-const usual = { epochs: 2, max_batches: 30, batch_size: 2, learning_rate: 0.01, momentum: 0.8, dropout: 0.5 };
+const usual: PaperPlan = {
+  method: "paper",
+  epochs: 2,
+  max_batches: 30,
+  batch_size: 2,
+  learning_rate: 0.01,
+  momentum: 0.8,
+  dropout: 0.5,
+};
 const small: Network = {
   layers: [4, 3, 2],
   parameters: Float32Array.from({ length: sizeOf([4, 3, 2]) }, (_, n) => Math.sin(n)),
@@ -16,7 +25,7 @@ const page = (index: number, label: number): LabelledPage => ({
 });
 const pages = [page(0, 0), page(1, 1), page(2, 0), page(3, 1), page(0, 1)];
 
-function finish(network: Network, examples: readonly LabelledPage[], plan: TrainingPlan, seed = 1) {
+function finish(network: Network, examples: readonly LabelledPage[], plan: PaperPlan, seed = 1) {
   const run = training(network, examples, plan, seed);
   const seen = [];
   for (;;) {
@@ -25,25 +34,6 @@ function finish(network: Network, examples: readonly LabelledPage[], plan: Train
     seen.push(value);
   }
 }
-
-test("the usual plan is read, and members that are not known are ignored", () => {
-  expect(readPlan({ ...usual, later: true })).toEqual(usual);
-});
-
-test.each([
-  ["epochs", [0, 101, 1.5, "10", null, NaN]],
-  ["max_batches", [0, 1001]],
-  ["batch_size", [0, 1025]],
-  ["learning_rate", [0, -1, 1.1, NaN, Infinity, "0.1"]],
-  ["momentum", [-0.1, 1, NaN]],
-  ["dropout", [-0.1, 0.91, 1, NaN, true]],
-])("an absurd %s is refused", (name, values) => {
-  for (const value of values) expect(() => readPlan({ ...usual, [name]: value })).toThrow(name);
-});
-
-test.each([null, [], "plan", {}])("%j is no plan", (value) => {
-  expect(() => readPlan(value)).toThrow(BadInput);
-});
 
 test("progress counts the steps of all epochs, and ends at the last", () => {
   const { seen } = finish(small, pages, usual);

@@ -8,14 +8,39 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
+import eitr
 from eitr.model.classifier import Classifier
 from eitr.taxonomy import NAMES
 
 SHIPPED = Classifier.shipped()
 WEIGHTS = SHIPPED.model.vector.astype("<f4").tobytes()
-VOCABULARY = SHIPPED.vocabulary.to_json().encode()
+ASSETS = Path(eitr.__file__).parent / "assets"
+VOCABULARY = (ASSETS / "vocabulary.json").read_bytes()
+POOL = (ASSETS / "pool.bin").read_bytes()
+POOL_PATH = f"/api/v2/pools/{hashlib.sha256(POOL).hexdigest()}"
+PRIVATE = {
+    "method": "private",
+    "layers": 1,
+    "cover_pages": 200,
+    "own_weight": 4.0,
+    "clip": 0.133,
+    "learning_rate": 0.05,
+    "noise": 4.0,
+}
+PAPER = {
+    "method": "paper",
+    "epochs": 2,
+    "max_batches": 1000,
+    "batch_size": 64,
+    "learning_rate": 0.01,
+    "momentum": 0.8,
+    "dropout": 0.5,
+}
+SIZES = {"private": 2 * (32 * 6 + 6), "paper": len(WEIGHTS) // 2}
+"""The bytes of an update by each method: half precision, of the last layer alone or of all."""
 
 Answer = tuple[int, bytes | dict[str, Any], dict[str, str]]
 NO_ROUND: Answer = (404, {"type": "/problems/no-round", "title": "No round is open.", "status": 404}, {})
@@ -28,11 +53,13 @@ class Federation:
         self.address = ""
         self.version = 1
         self.round: int | None = 1
-        self.epochs = 2
+        self.training: dict[str, Any] = PRIVATE
+        self.pool = POOL
         self.asked: list[str] = []
         self.answered = 0
         """How many requests were answered, whether or not anybody still waited for it."""
         self.enrolled = 0
+        self.bodies: list[bytes] = []
         self.updates: dict[int, list[str]] = {}
         self.spoiled: dict[str, Answer | Callable[[], Answer]] = {}
         self.before: Callable[[str], None] = lambda path: None
@@ -42,28 +69,31 @@ class Federation:
         spoiled = self.spoiled.get(path)
         if spoiled is not None:
             return spoiled() if callable(spoiled) else spoiled
-        if (method, path) == ("POST", "/api/v1/participants"):
+        if (method, path) == ("POST", "/api/v2/participants"):
             self.enrolled += 1
             return 201, {"id": f"{self.enrolled:032x}", "secret": "s3cret-_x"}, {}
-        if path == "/api/v1/model":
-            etag = f'"{self.version}"'
+        if path == "/api/v2/model":
+            etag = f'"{self.version}-{hashlib.sha256(self.pool).hexdigest()}"'
             return (304, b"", {}) if headers["If-None-Match"] == etag else (200, self.manifest(), {"ETag": etag})
         if path.endswith("/weights"):
             return 200, WEIGHTS, {}
         if path.endswith("/vocabulary"):
             return 200, VOCABULARY, {}
-        if path == "/api/v1/rounds/current":
+        if path == self.manifest()["pool"]["url"]:
+            return 200, self.pool, {}
+        if path == "/api/v2/rounds/current":
             return NO_ROUND if self.round is None else (200, self.call(), {})
-        if method == "PUT" and path == f"/api/v1/rounds/{self.round}/update":
+        if method == "PUT" and path == f"/api/v2/rounds/{self.round}/update":
             return self.received(headers, body)
-        if (method, path) == ("DELETE", "/api/v1/me"):
+        if (method, path) == ("DELETE", "/api/v2/me"):
             return 204, b"", {}
         return 404, {"type": "/problems/not-found", "status": 404}, {}
 
     def manifest(self) -> dict[str, Any]:
-        here = f"/api/v1/models/{self.version}"
+        here = f"/api/v2/models/{self.version}"
+        pool = hashlib.sha256(self.pool).hexdigest()
         return {
-            "protocol": 1,
+            "protocol": 2,
             "version": self.version,
             "created": "2027-01-31T12:00:00+00:00",
             "classes": list(NAMES),
@@ -71,15 +101,16 @@ class Federation:
             "parameters": len(WEIGHTS) // 4,
             "weights": {"url": f"{here}/weights", "sha256": hashlib.sha256(WEIGHTS).hexdigest(), "bytes": len(WEIGHTS)},
             "vocabulary": {"url": f"{here}/vocabulary", "sha256": hashlib.sha256(VOCABULARY).hexdigest()},
+            "pool": {"url": f"/api/v2/pools/{pool}", "sha256": pool, "bytes": len(self.pool), "pages": 2014},
+            "training": {name: self.training[name] for name in ("method", "layers", "clip") if name in self.training},
         }
 
     def call(self) -> dict[str, Any]:
-        plan = {"max_batches": 1000, "batch_size": 64, "learning_rate": 0.01, "momentum": 0.8, "dropout": 0.5}
         return {
             "id": self.round,
             "base": self.version,
             "deadline": "2099-01-01T00:00:00+00:00",
-            "training": {"epochs": self.epochs, **plan},
+            "training": self.training,
         }
 
     def received(self, headers: Any, body: bytes) -> Answer:
@@ -88,7 +119,8 @@ class Federation:
         assert headers["Content-Type"] == "application/vnd.eitr.difference"
         assert headers["Content-Digest"] == f"sha-256=:{base64.b64encode(digest.digest()).decode()}:"
         assert headers["Authorization"].endswith(".s3cret-_x")
-        assert len(body) == len(WEIGHTS) // 2
+        assert len(body) == SIZES[self.training["method"]]
+        self.bodies.append(body)
         self.updates.setdefault(self.round, []).append(digest.hexdigest())
         return 202, {"round": self.round, "sha256": digest.hexdigest()}, {}
 

@@ -74,7 +74,31 @@ const TASKS = {
   training: ({ layers, runs, rows, labels }) =>
     runs.map(({ parameters, plan, seed }) => {
       const network = { layers, parameters: floats(parameters) };
-      return base64(finished(core.training(network, pagesOf(rows, labels), core.readPlan(plan), seed)));
+      const read = core.readPlan({ method: "paper", ...plan }, layers);
+      return base64(finished(core.training(network, pagesOf(rows, labels), read, seed)));
+    }),
+
+  privateTraining: ({ layers, parameters, own, cover, cases }) =>
+    cases.map(({ plan, noise }) => {
+      const network = { layers, parameters: floats(parameters) };
+      const others = plan.cover_pages === 0 ? [] : pagesOf(cover.rows, cover.labels);
+      const drawn = () => Float64Array.from(noise);
+      return base64(finished(core.privateTraining(network, pagesOf(own.rows, own.labels), others, plan, drawn)));
+    }),
+
+  pools: ({ width, files }) =>
+    files.map((file) => {
+      const data = new Uint8Array(Buffer.from(file, "base64"));
+      if (refused(() => core.readPool(data, width)) !== null) return null;
+      const pool = core.readPool(data, width);
+      const pages = Array.from(pool.labels, (_, page) => core.pageOf(pool, page));
+      return {
+        vocabulary: pool.vocabulary,
+        labels: pages.map(({ label }) => label),
+        starts: [...pool.starts],
+        columns: pages.flatMap(({ vector }) => [...vector.indices]),
+        values: pages.flatMap(({ vector }) => [...vector.values]),
+      };
     }),
 
   refusals: ({ vocabularies }) =>

@@ -24,7 +24,8 @@ async function applySettings(before: Settings, after: Settings): Promise<void> {
     await forgetDocuments();
     await Promise.all([stopReading(tabs), ...tabs.map(showBadge)]);
   }
-  if (!after.contributing || before.server !== after.server) {
+  const takenBack = !after.contributing || (before.allLayers && !after.allLayers);
+  if (takenBack || before.server !== after.server) {
     await stopLearning();
     await dropUpdate();
   }

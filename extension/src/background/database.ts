@@ -4,24 +4,29 @@
  * belongs together is written in one transaction.
  */
 
-export type Store = "kept" | "model" | "pages" | "sent" | "hosts" | "lists";
+export type Store = "kept" | "model" | "pages" | "uses" | "sent" | "hosts" | "lists";
 
 const NAME = "eitr";
-const VERSION = 1;
+const VERSION = 2;
 
 let opened: Promise<IDBDatabase> | null = null;
 
 function open(): Promise<IDBDatabase> {
   opened ??= new Promise((resolve, reject) => {
     const request = indexedDB.open(NAME, VERSION);
-    request.onupgradeneeded = () => {
+    request.onupgradeneeded = ({ oldVersion }) => {
       const database = request.result;
-      database.createObjectStore("kept");
-      database.createObjectStore("model");
-      database.createObjectStore("pages", { keyPath: "page" });
-      database.createObjectStore("sent", { keyPath: ["server", "round"] });
-      database.createObjectStore("hosts", { keyPath: "host" });
-      database.createObjectStore("lists", { keyPath: "name" });
+      if (oldVersion < 1) {
+        database.createObjectStore("kept");
+        database.createObjectStore("model");
+        database.createObjectStore("pages", { keyPath: "page" });
+        database.createObjectStore("sent", { keyPath: ["server", "round"] });
+        database.createObjectStore("hosts", { keyPath: "host" });
+        database.createObjectStore("lists", { keyPath: "name" });
+      }
+      database.createObjectStore("uses", { keyPath: "page" });
+      // An update that waits since version 0.1 gives the words of its pages away, and must not be sent any more.
+      request.transaction!.objectStore("kept").delete("outbox");
     };
     request.onsuccess = () => {
       // Another opening or a deletion must not wait for us.

@@ -5,6 +5,7 @@
 
 import { labelledPages } from "./labelled_pages";
 import { sentUpdates } from "./learning/outbox";
+import { pageUses } from "./learning/page_uses";
 import { exportAt, type Participant, participants } from "./learning/participant";
 import { model } from "./model";
 import { rememberedHosts } from "./remembered_hosts";
@@ -22,6 +23,7 @@ export async function exportedData(): Promise<object> {
     settings: choices,
     model: { version, server },
     labelled_pages: await labelledPages(),
+    used_pages: Object.fromEntries(await pageUses()),
     sensitive_hosts: [...(await rememberedHosts()).values()],
     lists: await hostLists(),
     sent: await sentUpdates(),

@@ -24,7 +24,7 @@ let salt: Promise<string> | null = null;
 
 export async function labelPage(url: string, label: number, words: WordCount[], agreed: boolean): Promise<void> {
   const page = await keyOf(url);
-  const oldest = (await numberOfPages()) < MOST_PAGES ? [] : await pagesBeyond(page);
+  const oldest = (await labelledKeys()).length < MOST_PAGES ? [] : await pagesBeyond(page);
   await write(["pages"], (of) => {
     of("pages").put({ page, label, words, time: Date.now(), agreed } satisfies LabelledWords);
     for (const old of oldest) of("pages").delete(old.page);
@@ -53,8 +53,9 @@ export function labelledPages(): Promise<LabelledWords[]> {
   return read<LabelledWords[]>("pages", (store) => store.getAll());
 }
 
-export function numberOfPages(): Promise<number> {
-  return read<number>("pages", (store) => store.count());
+/** The salted hashes of the addresses of all pages. */
+export function labelledKeys(): Promise<string[]> {
+  return read<string[]>("pages", (store) => store.getAllKeys());
 }
 
 /** Forget what is held, after the database was deleted. */

@@ -4,6 +4,7 @@
  */
 
 import { browser } from "../browser";
+import type { PoolFile } from "../core/manifest";
 import { type Network, readNetwork } from "../core/network";
 import { readVocabulary, type Vocabulary } from "../core/vocabulary";
 import { read, write } from "./database";
@@ -27,6 +28,8 @@ export interface StoredModel {
   layers: number[];
   weights: Uint8Array;
   vocabulary: Uint8Array;
+  /** The cover pages that the server announced with it; absent if it was stored by version 0.1. */
+  pool?: PoolFile | null;
 }
 
 const CURRENT = "current";

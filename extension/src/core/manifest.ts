@@ -6,13 +6,22 @@ import { asObject, isArrayOf, isNumber, isString, member, wholeNumber } from "./
 import { sizeOf } from "./network";
 import { TOPICS } from "./taxonomy";
 import type { TrainingPlan } from "./training_plan";
-import { readPlan } from "./training_plan";
+import { readMethod, readPlan } from "./training_plan";
 
 /** The only network of this version of the protocol: no server chooses what this browser computes. */
 export const LAYERS: readonly number[] = [1000, 256, 32, 6];
 
+/** A pool is about 130 kB; no server makes a browser fetch and keep much more. */
+export const LARGEST_POOL = 1 << 20;
+
+export interface PoolFile {
+  readonly url: string;
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
 export interface Manifest {
-  readonly protocol: 1;
+  readonly protocol: 2;
   readonly version: number;
   readonly created: string;
   readonly classes: readonly string[];
@@ -20,6 +29,8 @@ export interface Manifest {
   readonly parameters: number;
   readonly weights: { readonly url: string; readonly sha256: string; readonly bytes: number };
   readonly vocabulary: { readonly url: string; readonly sha256: string };
+  /** Null where the server trains as in the paper, without cover pages. */
+  readonly pool: PoolFile | null;
 }
 
 export interface Round {
@@ -32,7 +43,7 @@ export interface Round {
 
 export function readManifest(value: unknown): Manifest {
   const manifest = asObject(value, "The manifest");
-  if (member(manifest, "protocol") !== 1) throw new BadInput("The server speaks another protocol than version 1.");
+  if (member(manifest, "protocol") !== 2) throw new BadInput("The server speaks another protocol than version 2.");
   const classes = TOPICS.map(({ name }) => name);
   if (!sameList(member(manifest, "classes"), classes, isString))
     throw new BadInput("The server's model has other classes.");
@@ -44,8 +55,9 @@ export function readManifest(value: unknown): Manifest {
   const weights = asObject(member(manifest, "weights"), "The weights of the manifest");
   if (member(weights, "bytes") !== 4 * parameters)
     throw new BadInput(`The weights must be ${4 * parameters} bytes long.`);
+  const method = readMethod(asObject(member(manifest, "training"), "The training of the manifest"));
   return {
-    protocol: 1,
+    protocol: 2,
     version: counted(manifest, "version"),
     created: moment(manifest, "created"),
     classes,
@@ -53,6 +65,7 @@ export function readManifest(value: unknown): Manifest {
     parameters,
     weights: { ...readFile(weights, "weights"), bytes: 4 * parameters },
     vocabulary: readFile(asObject(member(manifest, "vocabulary"), "The vocabulary of the manifest"), "vocabulary"),
+    pool: method === "paper" ? null : readPoolFile(asObject(member(manifest, "pool"), "The pool of the manifest")),
   };
 }
 
@@ -62,7 +75,7 @@ export function readRound(value: unknown): Round {
     id: counted(round, "id"),
     base: counted(round, "base"),
     deadline: moment(round, "deadline"),
-    training: readPlan(member(round, "training")),
+    training: readPlan(member(round, "training"), LAYERS),
   };
 }
 
@@ -86,12 +99,19 @@ function moment(object: JsonObject, name: string): string {
  * A path on the server that sent it, with nothing a URL parser could read otherwise: no "//", no "..", no "%", no "\",
  * no query. A manifest must not make the browser fetch from another host or another place on this one.
  */
-const PATH = /^\/api\/v1(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/;
+const PATH = /^\/api\/v2(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/;
+
+function readPoolFile(pool: JsonObject): PoolFile {
+  return {
+    ...readFile(pool, "pool"),
+    bytes: wholeNumber(member(pool, "bytes"), 1, LARGEST_POOL, "The bytes of the pool"),
+  };
+}
 
 function readFile(file: JsonObject, what: string): { url: string; sha256: string } {
   const [url, sha256] = [member(file, "url"), member(file, "sha256")];
   if (!isString(url) || url.length > 200 || !PATH.test(url))
-    throw new BadInput(`The address of the ${what} is not a path below /api/v1/.`);
+    throw new BadInput(`The address of the ${what} is not a path below /api/v2/.`);
   if (!isString(sha256) || !/^[0-9a-f]{64}$/.test(sha256))
     throw new BadInput(`The hash of the ${what} is not 64 hexadecimal digits.`);
   return { url, sha256 };

@@ -1,6 +1,6 @@
 /**
- * Local training: stochastic gradient descent with momentum and dropout on sparse pages
- * (docs/page-to-prediction.md, section 9).
+ * Local training of all layers, as in the paper: stochastic gradient descent with momentum and dropout on sparse pages
+ * (docs/page-to-prediction.md, section 9). Rounds use it only where the person allowed it; see `private_training.ts`.
  *
  * It is a generator that yields every few milliseconds, so that its caller can let the browser do something else, or
  * cancel. A step goes page by page: forward, back, and the page's share of the gradient straight
@@ -12,11 +12,8 @@ import { BadInput } from "./bad_input";
 import type { Layer, Network } from "./network";
 import { allFinite, layersOf } from "./network";
 import { DROPOUT, draw, keyOf, permutation, SHUFFLE } from "./random";
-import type { TrainingPlan } from "./training_plan";
+import type { PaperPlan } from "./training_plan";
 import type { SparseVector } from "./vector";
-
-export type { TrainingPlan } from "./training_plan";
-export { readPlan } from "./training_plan";
 
 export interface LabelledPage {
   readonly vector: SparseVector;
@@ -39,7 +36,7 @@ const BREATH = 200_000;
 export function* training(
   network: Network,
   pages: readonly LabelledPage[],
-  plan: TrainingPlan,
+  plan: PaperPlan,
   seed: number,
 ): Generator<Progress, Float32Array, void> {
   checkExamples(network, pages);
@@ -64,7 +61,8 @@ export function* training(
   return run.parameters;
 }
 
-function checkExamples({ layers }: Network, pages: readonly LabelledPage[]): void {
+/** Refuse pages that the network cannot be trained on. */
+export function checkExamples({ layers }: Network, pages: readonly LabelledPage[]): void {
   const [inputs, outputs] = [layers[0]!, layers.at(-1)!];
   if (pages.length === 0) throw new BadInput("There are no pages to learn from.");
   for (const { vector, label } of pages) {
@@ -78,7 +76,7 @@ function checkExamples({ layers }: Network, pages: readonly LabelledPage[]): voi
 
 /** What the steps of one training change, and what they need. */
 interface Run {
-  readonly plan: TrainingPlan;
+  readonly plan: PaperPlan;
   readonly layers: readonly Layer[];
   readonly parameters: Float32Array;
   readonly velocity: Float32Array;
@@ -94,7 +92,7 @@ interface Run {
   readonly errors: readonly Float32Array[];
 }
 
-function newRun({ layers: widths, parameters }: Network, plan: TrainingPlan, seed: number): Run {
+function newRun({ layers: widths, parameters }: Network, plan: PaperPlan, seed: number): Run {
   const layers = layersOf(widths);
   return {
     plan,

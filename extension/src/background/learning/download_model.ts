@@ -1,11 +1,20 @@
-/** Fetch the server's model if it is newer. Everything is checked before anything is replaced. */
+/** Fetch the server's model if it is newer, and its cover pages. Everything is checked before anything is replaced. */
 
 import { sha256 } from "../../core/hash";
 import { readManifest } from "../../core/manifest";
+import { type Pool, readPool } from "../../core/pool";
+import { read, write } from "../database";
 import { replaceModel, storedModel } from "../model";
 import { json, type Server } from "./server";
 
 const LARGEST_VOCABULARY = 16 << 20;
+const POOL = "pool";
+
+/** The cover pages that were fetched last, as they are kept beside the model. */
+interface StoredPool {
+  sha256: string;
+  bytes: Uint8Array;
+}
 
 /**
  * Return whether a newer model is in use now. Throws, and the old one stays, if anything about the new one is wrong.
@@ -14,18 +23,38 @@ export async function refreshModel(server: Server): Promise<boolean> {
   const stored = await storedModel();
   const before = stored?.server === server.address ? stored : undefined;
   const known: Record<string, string> =
-    before === undefined || before.etag === "" ? {} : { "If-None-Match": before.etag };
-  const answer = await server.request("/api/v1/model", { headers: known });
+    before?.pool === undefined || before.etag === "" ? {} : { "If-None-Match": before.etag };
+  const answer = await server.request("/api/v2/model", { headers: known });
   if (answer.status === 304) return false;
   const manifest = readManifest(json(answer));
   if (before !== undefined && manifest.version < before.version)
     throw new Error("the server offers an older model than it did");
-  if (before !== undefined && manifest.version === before.version) return false;
+  const { version, layers, pool } = manifest;
+  if (before !== undefined && version === before.version) {
+    if (before.pool?.sha256 !== pool?.sha256) await replaceModel({ ...before, etag: answer.etag, pool });
+    return false;
+  }
   const weights = await file(server, manifest.weights.url, manifest.weights.sha256, manifest.weights.bytes);
   const vocabulary = await file(server, manifest.vocabulary.url, manifest.vocabulary.sha256, LARGEST_VOCABULARY);
-  const { version, layers } = manifest;
-  await replaceModel({ version, server: server.address, etag: answer.etag, layers: [...layers], weights, vocabulary });
+  const { address } = server;
+  await replaceModel({ version, server: address, etag: answer.etag, layers: [...layers], weights, vocabulary, pool });
   return true;
+}
+
+/** Return the cover pages that belong to the server's model. They are fetched once, and replace those before. */
+export async function coverPages(server: Server): Promise<Pool> {
+  const stored = await storedModel();
+  const announced = stored?.pool;
+  if (stored?.server !== server.address || announced == null) throw new Error("the server announced no cover pages");
+  const kept = await read<StoredPool | undefined>("model", (store) => store.get(POOL));
+  const known = kept?.sha256 === announced.sha256;
+  const bytes = known ? kept.bytes : await file(server, announced.url, announced.sha256, announced.bytes);
+  const pool = readPool(bytes, stored.layers[0]!);
+  if (pool.vocabulary !== (await sha256(stored.vocabulary)))
+    throw new Error("the cover pages were made for another vocabulary than the model's");
+  const fresh: StoredPool = { sha256: announced.sha256, bytes };
+  if (!known) await write(["model"], (of) => of("model").put(fresh, POOL));
+  return pool;
 }
 
 async function file(server: Server, path: string, hash: string, most: number): Promise<Uint8Array> {

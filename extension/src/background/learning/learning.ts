@@ -5,10 +5,12 @@
 
 import { browser } from "../../browser";
 import { type Round, readRound } from "../../core/manifest";
+import { PlanRefused } from "../../core/training_plan";
 import { mayCollect } from "../../data_collection";
 import type { LearningView } from "../../messages";
+import type { Settings } from "../../settings";
 import { readKept, writeKept } from "../database";
-import { numberOfPages } from "../labelled_pages";
+import { labelledKeys } from "../labelled_pages";
 import { model } from "../model";
 import { readAllAgain } from "../navigation";
 import { settings } from "../settings_store";
@@ -23,6 +25,7 @@ import {
   type Update,
   waitingUpdate,
 } from "./outbox";
+import { isUsedUp, pageUses } from "./page_uses";
 import { enrolled, forgetParticipant, type Participant, participantAt } from "./participant";
 import { json, Refused, Server, TryLater } from "./server";
 import { trainedUpdate } from "./train";
@@ -83,8 +86,10 @@ export async function forgetFailures(): Promise<void> {
 
 export async function learningView(): Promise<LearningView> {
   const [{ last, time }, { server }, alarm] = await Promise.all([state(), settings(), browser.alarms.get(ALARM)]);
+  const [pages, uses] = await Promise.all([labelledKeys(), pageUses()]);
   return {
-    pages: await numberOfPages(),
+    pages: pages.length,
+    usedUp: pages.filter((page) => isUsedUp(uses.get(page) ?? 0)).length,
     enrolled: (await participantAt(server)) !== undefined,
     sent: (await sentUpdates()).filter(({ outcome }) => outcome === "taken").length,
     last,
@@ -96,14 +101,15 @@ export async function learningView(): Promise<LearningView> {
 async function run(now: boolean): Promise<void> {
   stop = new AbortController();
   const { signal } = stop;
-  const { contributing, server, invitation } = await settings();
+  const choices = await settings();
+  const { contributing, server } = choices;
   if (!contributing || server === "" || !(await mayCollect())) return;
   const before = await state();
   if (!now && Date.now() < before.notBefore) return;
   // A worker without events is stopped after half a minute; asking for anything counts as one.
   const awake = setInterval(() => void browser.runtime.getPlatformInfo(), AWAKE_MS);
   try {
-    const last = await takePart(new Server(server, signal), invitation);
+    const last = await takePart(new Server(server, signal), choices);
     await writeKept(STATE, { last, time: Date.now(), failures: 0, notBefore: 0 } satisfies State);
   } catch (error) {
     if (signal.aborted) return;
@@ -120,7 +126,7 @@ async function run(now: boolean): Promise<void> {
 }
 
 /** One turn; returns the key of the sentence that says how it went. */
-async function takePart(server: Server, invitation: string): Promise<string> {
+async function takePart(server: Server, { invitation, allLayers }: Settings): Promise<string> {
   const participant = await enrolled(server, invitation);
   const waiting = await waitingUpdate();
   if (waiting !== undefined && waiting.server !== server.address) await dropUpdate();
@@ -129,15 +135,17 @@ async function takePart(server: Server, invitation: string): Promise<string> {
   const round = await openRound(server);
   if (round === undefined || Date.parse(round.deadline) < Date.now()) return "learning_no_round";
   if (await isDone(server.address, round.id)) return "learning_already_sent";
+  const { method } = round.training;
+  if (method === "paper" && !allLayers) return "learning_all_layers";
   const current = await model();
   // The server's hash vouches only for the model it announced.
   if (current.server !== server.address || current.version !== round.base) return "learning_other_model";
-  const update = await trainedUpdate(server.address, round, current);
-  if (update === undefined) return "learning_few_pages";
+  const trained = await trainedUpdate(server, round, current);
+  if (trained === undefined) return method === "paper" ? "learning_few_pages" : "learning_no_pages";
   // Training takes a while, in which the person may have changed their mind.
   server.stop.throwIfAborted();
-  await putInOutbox(update);
-  return send(server, update, participant);
+  await putInOutbox(trained.update, trained.pages);
+  return send(server, trained.update, participant);
 }
 
 async function send(server: Server, update: Update, participant: Participant): Promise<string> {
@@ -156,7 +164,7 @@ async function send(server: Server, update: Update, participant: Participant): P
 
 async function openRound(server: Server): Promise<Round | undefined> {
   try {
-    return readRound(json(await server.request("/api/v1/rounds/current")));
+    return readRound(json(await server.request("/api/v2/rounds/current")));
   } catch (error) {
     if (error instanceof Refused && error.slug === "no-round") return undefined;
     throw error;
@@ -167,7 +175,9 @@ function sentenceOf(error: unknown): string {
   if (error instanceof TryLater) return "learning_unreachable";
   if (error instanceof Refused && error.slug === "invitation-needed") return "learning_invitation_needed";
   if (error instanceof Refused && error.slug === "round-closed") return "learning_round_closed";
+  if (error instanceof Refused && error.slug === "update-needed") return "learning_update_needed";
   if (error instanceof Refused) return "learning_refused";
+  if (error instanceof PlanRefused) return error.reason === "method" ? "learning_update_needed" : "learning_asks_more";
   return "learning_not_understood";
 }
 

@@ -5,7 +5,8 @@
  */
 
 import type { Sent } from "../../messages";
-import { read, readKept, write, writeKept } from "../database";
+import { read, readKept, write } from "../database";
+import { countedUses, type UsedPage } from "./page_uses";
 import { authorization, type Participant } from "./participant";
 import type { Server } from "./server";
 
@@ -13,8 +14,10 @@ export interface Update {
   server: string;
   round: number;
   base: number;
-  /** How many pages it was learned from. */
+  /** How many of the person's pages it was learned from. */
   pages: number;
+  /** How many public pages it was learned from besides; absent if all layers were trained, as in the paper. */
+  cover?: number;
   sha256: string;
   /** The update's bytes. Stored under this name since version 0.1. */
   octets: Uint8Array;
@@ -28,8 +31,12 @@ export function waitingUpdate(): Promise<Update | undefined> {
   return readKept<Update>(OUTBOX);
 }
 
-export function putInOutbox(update: Update): Promise<void> {
-  return writeKept(OUTBOX, update);
+/** Store an update, and count the pages it was learned from: from now on its bytes may reach the server. */
+export function putInOutbox(update: Update, pages: readonly UsedPage[]): Promise<void> {
+  return write(["kept", "uses"], (of) => {
+    of("kept").put(update, OUTBOX);
+    for (const counted of countedUses(pages)) of("uses").put(counted);
+  });
 }
 
 export async function isDone(server: string, round: number): Promise<boolean> {
@@ -40,7 +47,7 @@ export async function isDone(server: string, round: number): Promise<boolean> {
 export async function sendUpdate(server: Server, update: Update, participant: Participant): Promise<void> {
   const digest = btoa(String.fromCharCode(...update.sha256.match(/../g)!.map((pair) => parseInt(pair, 16))));
   await write(["sent"], (of) => of("sent").put(listed(update, "unknown")));
-  await server.request(`/api/v1/rounds/${update.round}/update`, {
+  await server.request(`/api/v2/rounds/${update.round}/update`, {
     method: "PUT",
     headers: {
       "Content-Type": "application/vnd.eitr.difference",
@@ -65,8 +72,8 @@ export function dropUpdate(): Promise<void> {
   return write(["kept"], (of) => of("kept").delete(OUTBOX));
 }
 
-function listed({ server, round, base, pages, sha256, octets }: Update, outcome: Sent["outcome"]): Sent {
-  return { time: Date.now(), server, round, base, bytes: octets.length, sha256, pages, outcome };
+function listed({ octets, ...update }: Update, outcome: Sent["outcome"]): Sent {
+  return { ...update, time: Date.now(), bytes: octets.length, outcome };
 }
 
 /** Return every upload there was, latest first. */

@@ -29,7 +29,7 @@ export async function participantAt(server: string): Promise<Participant | undef
 export async function enrolled(server: Server, invitation: string): Promise<Participant> {
   const known = await participantAt(server.address);
   if (known !== undefined) return known;
-  const answer = await server.request("/api/v1/participants", {
+  const answer = await server.request("/api/v2/participants", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(invitation === "" ? {} : { invitation }),
@@ -56,7 +56,7 @@ export function authorization({ id, secret }: Participant): Record<string, strin
 
 /** Have everything about us deleted there. */
 export async function eraseAt(participant: Participant): Promise<void> {
-  await new Server(participant.server).request("/api/v1/me", {
+  await new Server(participant.server).request("/api/v2/me", {
     method: "DELETE",
     headers: authorization(participant),
   });
@@ -65,7 +65,7 @@ export async function eraseAt(participant: Participant): Promise<void> {
 /** Everything the server keeps about us. */
 export async function exportAt(participant: Participant): Promise<unknown> {
   return json(
-    await new Server(participant.server).request("/api/v1/me/export", {
+    await new Server(participant.server).request("/api/v2/me/export", {
       headers: authorization(participant),
       most: 16 << 20,
     }),

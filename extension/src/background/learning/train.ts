@@ -3,17 +3,23 @@
 import { difference16 } from "../../core/float16";
 import { sha256 } from "../../core/hash";
 import type { Round } from "../../core/manifest";
+import { drawnPages } from "../../core/pool";
+import { privateTraining, trainedFrom } from "../../core/private_training";
 import { type LabelledPage, training } from "../../core/training";
+import type { PaperPlan, PrivatePlan } from "../../core/training_plan";
 import { vector } from "../../core/vector";
 import type { Vocabulary } from "../../core/vocabulary";
 import { repeatedWords } from "../classify";
 import { readKept, writeKept } from "../database";
 import { type LabelledWords, labelledPages } from "../labelled_pages";
 import type { Model } from "../model";
+import { coverPages } from "./download_model";
 import type { Update } from "./outbox";
+import { isUsedUp, pageUses, type UsedPage } from "./page_uses";
+import type { Server } from "./server";
 
-/** With fewer pages there is hardly anything to learn, and the update would say much about each. */
-export const FEWEST_PAGES = 4;
+/** Training all layers with fewer pages hardly learns anything, and the update would say much about each. */
+const FEWEST_PAGES = 4;
 const SLICE_MS = 8;
 const seedAt = (server: string) => `seed ${server}`;
 
@@ -22,25 +28,66 @@ interface Seed {
   seed: number;
 }
 
-/** Train for a round, and return the update; undefined if there are too few pages. */
-export async function trainedUpdate(
-  server: string,
-  round: Round,
-  { network, vocabulary }: Model,
-): Promise<Update | undefined> {
-  const pages = await sliced(vectors(await labelledPages(), vocabulary));
-  if (pages.length < FEWEST_PAGES) return undefined;
-  const parameters = await sliced(training(network, pages, round.training, await seedOf(server, round.id)));
-  const octets = difference16(network.parameters, parameters);
-  return { server, round: round.id, base: round.base, pages: pages.length, sha256: await sha256(octets), octets };
+/** A page as the network reads it, and in how many rounds it was used before. */
+type OwnPage = LabelledPage & UsedPage;
+
+export interface Trained {
+  update: Update;
+  /** The pages it was learned from, and in how many rounds each was used before. */
+  pages: readonly UsedPage[];
+}
+
+/** Train for a round as its plan says, and return the update; undefined if there are too few pages. */
+export async function trainedUpdate(server: Server, round: Round, model: Model): Promise<Trained | undefined> {
+  const { id, base, training: plan } = round;
+  const hiding = plan.method === "private";
+  const own = await ownPages(model.vocabulary);
+  // All layers give the words of a page away the first time; no count could hide them.
+  const pages = hiding ? own.filter(({ rounds }) => !isUsedUp(rounds)) : own;
+  if (pages.length < (hiding ? 1 : FEWEST_PAGES)) return undefined;
+  const octets = hiding
+    ? await privateDifference(server, model, pages, plan)
+    : await paperDifference(model, pages, plan, await seedOf(server.address, id));
+  const facts = { server: server.address, round: id, base, pages: pages.length, sha256: await sha256(octets), octets };
+  return { update: hiding ? { ...facts, cover: plan.cover_pages } : facts, pages };
+}
+
+/** Return what a step that hides its pages changes, in the last layers alone. Its noise is never the same again. */
+async function privateDifference(
+  server: Server,
+  { network }: Model,
+  pages: readonly OwnPage[],
+  plan: PrivatePlan,
+): Promise<Uint8Array> {
+  const cover = drawnPages(await coverPages(server), plan.cover_pages);
+  const trained = await sliced(privateTraining(network, pages, cover, plan));
+  return difference16(network.parameters.subarray(trainedFrom(network.layers, plan.layers)), trained);
+}
+
+async function paperDifference(
+  { network }: Model,
+  pages: readonly OwnPage[],
+  plan: PaperPlan,
+  seed: number,
+): Promise<Uint8Array> {
+  return difference16(network.parameters, await sliced(training(network, pages, plan, seed)));
+}
+
+async function ownPages(vocabulary: Vocabulary): Promise<OwnPage[]> {
+  const [pages, uses] = await Promise.all([labelledPages(), pageUses()]);
+  return sliced(vectors(pages, uses, vocabulary));
 }
 
 /** The pages as the network reads them. One without a single known word says nothing and is left out. */
-function* vectors(pages: LabelledWords[], vocabulary: Vocabulary): Generator<void, LabelledPage[], void> {
-  const found: LabelledPage[] = [];
-  for (const { words, label } of pages) {
+function* vectors(
+  pages: LabelledWords[],
+  uses: ReadonlyMap<string, number>,
+  vocabulary: Vocabulary,
+): Generator<void, OwnPage[], void> {
+  const found: OwnPage[] = [];
+  for (const { page, words, label } of pages) {
     const row = vector(repeatedWords(words), vocabulary);
-    if (row.indices.length > 0) found.push({ vector: row, label });
+    if (row.indices.length > 0) found.push({ page, rounds: uses.get(page) ?? 0, vector: row, label });
     yield;
   }
   return found;

@@ -7,8 +7,8 @@ import type { Settings } from "../../settings";
 import { byId, dateAndTime, newElement, percent, putTexts, showingProblems, showStatus, when } from "../shared/page";
 import { saveAsFile } from "./download";
 
-type Switch = "classifying" | "warnings" | "linkMarks" | "contributing" | "studies";
-const SWITCHES: readonly Switch[] = ["classifying", "warnings", "linkMarks", "contributing", "studies"];
+const SWITCHES = ["classifying", "warnings", "linkMarks", "contributing", "allLayers", "studies"] as const;
+type Switch = (typeof SWITCHES)[number];
 
 /** Outcomes of taking part that are no problem. */
 const FINE = ["learning_sent", "learning_already_sent", "learning_no_round"];
@@ -169,7 +169,12 @@ function showLearning({ model, learning }: OptionsView): void {
         ? say("learning_model_packaged")
         : say("learning_model_version", String(model.version), model.server),
     ],
-    ["learning_pages", String(learning.pages)],
+    [
+      "learning_pages",
+      learning.usedUp === 0
+        ? String(learning.pages)
+        : say("learning_pages_used", String(learning.pages), String(learning.usedUp)),
+    ],
     ["learning_uploads", String(learning.sent)],
   ];
   if (learning.last !== "") facts.push(["learning_last", `${dateAndTime(learning.lastTime)}: ${say(learning.last)}`]);

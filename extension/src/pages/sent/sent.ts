@@ -15,6 +15,7 @@ void showingProblems(async () => {
 
 function upload(sent: Sent): HTMLElement {
   const number = new Intl.NumberFormat(language());
+  const kilobytes = new Intl.NumberFormat(language(), { maximumFractionDigits: 1 });
   const entry = newElement("li", "", "card");
   const facts = document.createElement("dl");
   const fact = (name: string, value: string, kind: "dd" | "code" = "dd") => {
@@ -24,13 +25,18 @@ function upload(sent: Sent): HTMLElement {
   };
   fact("sent_server", sent.server);
   fact("sent_round", say("sent_round_value", String(sent.round), String(sent.base)));
-  fact("sent_size", say("sent_size_value", number.format(sent.bytes)));
+  fact("sent_size", say("sent_size_value", kilobytes.format(sent.bytes / 1000), number.format(sent.bytes)));
   fact("sent_hash", sent.sha256, "code");
   fact("sent_outcome", say(`sent_outcome_${sent.outcome}`));
-  const numbers = number.format(sent.bytes / BYTES_PER_NUMBER);
+  const [numbers, pages] = [number.format(sent.bytes / BYTES_PER_NUMBER), number.format(sent.pages)];
   entry.append(
     newElement("h2", dateAndTime(sent.time)),
-    newElement("p", say("sent_sentence", numbers, number.format(sent.pages))),
+    newElement(
+      "p",
+      sent.cover === undefined
+        ? say("sent_all_layers", numbers, pages)
+        : say("sent_sentence", numbers, pages, number.format(sent.cover)),
+    ),
     facts,
   );
   return entry;
