@@ -17,10 +17,12 @@ from eitr.errors import InputError
 from eitr.model import Network, TrainingPlan, Vector, train
 from eitr.model.answer import THRESHOLD, answer
 from eitr.model.classifier import Classifier, Reason
+from eitr.model.private import PrivatePlan, gradient_lengths, private_step, trained_from
 from eitr.model.random import Stream, key_of, permutation
 from eitr.model.update_encoding import DIFFERENCE, encoded
 from eitr.pages import Page, SparseRows, Vocabulary, tokens
 from eitr.pages.language import FUNCTION_WORDS, HOMOGRAPHS, LANGUAGES
+from eitr.pages.pool import Pool
 from eitr.pages.reading import read_body
 from eitr.taxonomy import NAMES, index_of
 
@@ -180,6 +182,91 @@ def test_every_golden_training_run_ends_at_its_parameters(core: Core) -> None:
     for case, parameters in zip(told["cases"], found, strict=True):
         what = f"golden training, dropout {case['plan']['dropout']}"
         assert furthest(what, from_base64(parameters), np.array(case["parameters"])) < 1e-5
+
+
+def test_every_golden_private_step_ends_at_its_parameters(core: Core) -> None:
+    told = golden("private_training.json")
+    told["parameters"] = as_base64(np.array(told["parameters"]))
+    found = core("privateTraining", **told)
+    assert len(found) == len(told["cases"])
+    for case, trained in zip(told["cases"], found, strict=True):
+        expected = np.array(case["trained"])
+        furthest(f"golden private step, {case['plan']['layers']} layers", from_base64(trained), expected)
+        np.testing.assert_allclose(from_base64(trained), expected, rtol=1e-6)
+
+
+def test_every_golden_pool_is_read_or_refused(core: Core) -> None:
+    told = golden("pool.json")
+    found = core("pools", width=told["width"], files=[case["file"] for case in told["files"]])
+    for case, pool in zip(told["files"], found, strict=True):
+        expected = case["pool"]
+        if expected is not None:
+            rows = expected.pop("rows")
+            expected |= {name: rows[name] for name in ("starts", "columns", "values")}
+        assert pool == expected, case["name"]
+
+
+def shipped_pool() -> tuple[bytes, Pool]:
+    data = (ROOT / "src" / "eitr" / "assets" / "pool.bin").read_bytes()
+    return data, Pool.from_bytes(data, width=1000)
+
+
+def test_the_shipped_pool_is_read_to_the_last_bit(core: Core) -> None:
+    data, pool = shipped_pool()
+    (found,) = core("pools", width=1000, files=[base64.b64encode(data).decode()])
+    assert found == {"vocabulary": pool.vocabulary.hex(), "labels": pool.labels.tolist(), **as_lists(pool.rows)}
+
+
+def test_random_damage_to_a_pool_is_judged_alike(core: Core) -> None:
+    chance = random.Random(6)
+    told = golden("pool.json")
+    good = base64.b64decode(told["files"][0]["file"])
+    damaged = []
+    for _ in range(400):
+        place = chance.randrange(len(good))
+        damaged.append(
+            good[:place] + bytes([chance.choice([0, 1, 5, 11, 255, chance.randrange(256)])]) + good[place + 1 :]
+        )
+    found = core("pools", width=told["width"], files=[base64.b64encode(data).decode() for data in damaged])
+    assert [pool is None for pool in found] == [refused_pool(data, told["width"]) for data in damaged]
+    assert {pool is None for pool in found} == {True, False}
+
+
+def refused_pool(data: bytes, width: int) -> bool:
+    try:
+        Pool.from_bytes(data, width=width)
+    except InputError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_private_step_of_the_shipped_model_with_the_shipped_pool_leads_where_python_goes(
+    core: Core, shipped: Classifier, layers: int
+) -> None:
+    own, own_labels = labelled(shipped)
+    own, own_labels = own.take(range(64)), own_labels[:64]
+    _, pool = shipped_pool()
+    cover, cover_labels = pool.drawn(200)
+    network, vector = shipped.model
+    clip = float(np.median(gradient_lengths(network, vector, pool.rows, pool.labels, layers=layers)))
+    plan = PrivatePlan(layers=layers, clip=clip, learning_rate=0.05)
+    start = trained_from(network, layers)
+    noise = np.random.default_rng(layers).standard_normal(network.size - start)
+    expected = private_step(network, vector, (own, own_labels), (cover, cover_labels), plan, lambda count: noise)[
+        start:
+    ]
+    (found,) = core(
+        "privateTraining",
+        layers=network.layers,
+        parameters=as_base64(vector),
+        own={"rows": as_lists(own), "labels": own_labels},
+        cover={"rows": as_lists(cover), "labels": cover_labels.tolist()},
+        cases=[{"plan": asdict(plan), "noise": noise.tolist()}],
+    )
+    assert np.abs(expected - vector[start:]).max() > 1e-3
+    trained = from_base64(found)
+    assert furthest(f"a private step of {layers} layers", trained, expected) < 1e-6 * np.abs(expected).max()
 
 
 def test_texts_that_try_to_trick_have_the_same_tokens(core: Core) -> None:

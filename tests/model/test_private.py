@@ -1,5 +1,6 @@
 """The step that hides its pages: gradients as torch computes them, cut, and noise of the right size."""
 
+import json
 import math
 from statistics import NormalDist
 
@@ -18,6 +19,8 @@ from eitr.model.private import (
     trained_from,
 )
 from eitr.pages.sparse import SparseRows
+
+from .golden import DIRECTORY, private_training_cases
 
 NETWORK = Network((5, 4, 3, 2))
 LABELS = [0, 1, 1, 0, 1, 0]
@@ -147,3 +150,23 @@ def test_a_step_that_is_not_finite_is_an_error(vector: Vector, rows: SparseRows)
     plan = PrivatePlan(layers=1, learning_rate=1e300, clip=1e300)
     with pytest.raises(InputError, match="not finite"), np.errstate(all="ignore"):
         private_step(NETWORK, vector, (rows, LABELS), None, plan)
+
+
+def test_the_golden_file_is_what_the_code_computes() -> None:
+    stored, computed = json.loads((DIRECTORY / "private_training.json").read_text()), private_training_cases()
+    for case, fresh in zip(stored.pop("cases"), computed.pop("cases"), strict=True):
+        np.testing.assert_allclose(fresh.pop("trained"), case.pop("trained"), rtol=1e-6)
+        assert fresh == case
+    assert computed == stored
+
+
+def test_the_golden_cases_have_pages_that_are_cut_and_pages_that_are_not() -> None:
+    told = json.loads((DIRECTORY / "private_training.json").read_text())
+    network = Network(tuple(told["layers"]))
+    rows = SparseRows(*(np.array(told["cover"]["rows"][name]) for name in ("starts", "columns", "values")), 12)  # type: ignore[arg-type]
+    vector = np.array(told["parameters"], np.float32)
+    lengths = gradient_lengths(network, vector, rows, told["cover"]["labels"], layers=1)
+    cut = {case["plan"]["clip"]: float((lengths > case["plan"]["clip"]).mean()) for case in told["cases"]}
+    assert cut[0.05] == 1
+    assert 0 < cut[1.0] < 1
+    assert cut[100.0] == 0

@@ -1,5 +1,6 @@
 """The file of cover pages: what is read is what was written, and nothing else is accepted."""
 
+import json
 import struct
 from collections import Counter
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from eitr.errors import InputError
 from eitr.pages.pool import HEAD, Pool, vocabulary_digest
 from eitr.pages.sparse import SparseRows
 from eitr.taxonomy import NAMES, NON_SENSITIVE
+from tests.model.golden import DIRECTORY, pool_cases
 
 ASSETS = Path(eitr.__file__).parent / "assets"
 DIGEST = vocabulary_digest(b"vocabulary")
@@ -96,3 +98,10 @@ def test_the_shipped_pool_is_large_small_and_varied(shipped: Pool) -> None:
 
 def test_the_head_is_44_bytes() -> None:
     assert HEAD.size == struct.calcsize("<4sII32s") == 44
+
+
+def test_the_golden_file_is_what_the_code_reads() -> None:
+    stored = json.loads((DIRECTORY / "pool.json").read_text())
+    assert stored == pool_cases()
+    accepted = [case["name"] for case in stored["files"] if case["pool"] is not None]
+    assert accepted == ["good", "one page with only the last word"]
