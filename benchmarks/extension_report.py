@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.extension_worker import EPOCHS, PAGES, summary
+from benchmarks.extension_worker import PAGES, summary
 from benchmarks.machine import machine_line
 from benchmarks.markdown import significant, table
 
@@ -30,7 +30,7 @@ EXPLANATION = """
 - **Package**: every script, gzipped one by one; the model, the vocabulary and the table of trackers are data.
 - **Memory**: the extension's process, compared with an extension that has the same manifest and pages but empty
   scripts, both after ten real pages; proportional set size, mean of two browsers each, started alternately.
-- **Training**: tasks of the worker's thread in a round of {epochs} epochs on {pages} pages, from the trace, with the
+- **Training**: tasks of the worker's thread in a round with {pages} own and 200 cover pages, from the trace, with the
   download of the model and the upload of the update.
 - *Processor time* is the time a thread ran on a core. *Wall* time includes waiting for a core.
 """
@@ -51,7 +51,7 @@ def write_report(found: dict[str, Any], path: Path) -> list[str]:
         table(["what", "measured", "at most", "within", "details"], lines),
         "",
         _verdict(missed, found["machine"]),
-        EXPLANATION.format(epochs=EPOCHS, pages=PAGES).rstrip(),
+        EXPLANATION.format(pages=PAGES).rstrip(),
         "",
         "## The slowest pages for the content script",
         "",

@@ -15,7 +15,6 @@ from eitr.taxonomy import NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = 64
-EPOCHS = 10
 
 CLASSIFY = """async ({ texts, runs }) => {
   const data = async (name) => new Uint8Array(await (await fetch(chrome.runtime.getURL(`data/${name}`))).arrayBuffer());
@@ -43,12 +42,13 @@ CLASSIFY = """async ({ texts, runs }) => {
     return { reading: median(row.reading), classifying: median(row.classifying), explaining: median(row.explaining) };
   }) };
 }"""
-PUT = """(pages) => new Promise((done, failed) => {
+PUT = """([turn, pages]) => new Promise((done, failed) => {
   const opening = indexedDB.open("eitr");
   opening.onsuccess = () => {
     const change = opening.result.transaction("pages", "readwrite");
+    change.objectStore("pages").clear();
     pages.forEach(([label, words], place) =>
-      change.objectStore("pages").put({ page: `page ${place}`, label, words, time: place, agreed: false }));
+      change.objectStore("pages").put({ page: `page ${turn} ${place}`, label, words, time: place, agreed: false }));
     change.oncomplete = () => { opening.result.close(); done(null) };
     change.onabort = () => failed(change.error);
   };
@@ -86,11 +86,12 @@ def labelled_pages() -> list[tuple[int, list[tuple[str, int]]]]:
 
 def training(extension: Any, server: Any, repeats: int = 3) -> list[Learned]:
     """Let the extension learn for some rounds, and look at the tasks of its worker."""
-    server.epochs = EPOCHS
-    extension.desk.evaluate(PUT, labelled_pages())
+    pages = labelled_pages()
     found = []
     for turn in range(repeats):
         server.round = turn + 1
+        # Other pages each time: a page is used in two rounds at most.
+        extension.desk.evaluate(PUT, [turn, pages])
         with traced(extension.desk) as trace:
             view = extension.learn()
         last = view["learning"]["last"]
