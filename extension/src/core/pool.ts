@@ -50,16 +50,19 @@ export function readPool(bytes: Uint8Array, width: number): Pool {
   return pool;
 }
 
-/** Return so many different pages, each set of them equally likely; `below` draws a number below its argument. */
-export function drawnPages(pool: Pool, count: number, below: (bound: number) => number = secretBelow): LabelledPage[] {
+/** Draw so many different pages, each set of them equally likely, and yield after each: a server may want thousands. */
+export function* drawnPages(pool: Pool, count: number): Generator<void, LabelledPage[], void> {
   const pages = pool.labels.length;
   if (count > pages) throw new BadInput(`The pool has ${pages} pages; ${count} cannot be drawn.`);
   const order = Uint32Array.from({ length: pages }, (_, page) => page);
-  return Array.from({ length: count }, (_, place) => {
-    const other = place + below(pages - place);
+  const drawn: LabelledPage[] = [];
+  for (let place = 0; place < count; place += 1) {
+    const other = place + secretBelow(pages - place);
     [order[place], order[other]] = [order[other]!, order[place]!];
-    return pageOf(pool, order[place]!);
-  });
+    drawn.push(pageOf(pool, order[place]!));
+    yield;
+  }
+  return drawn;
 }
 
 /** Return a page of the pool: its weights as multiples that make a vector of length 1. */

@@ -59,7 +59,7 @@ async function privateDifference(
   pages: readonly OwnPage[],
   plan: PrivatePlan,
 ): Promise<Uint8Array> {
-  const cover = drawnPages(await coverPages(server), plan.cover_pages);
+  const cover = await sliced(drawnPages(await coverPages(server), plan.cover_pages));
   const trained = await sliced(privateTraining(network, pages, cover, plan));
   return difference16(network.parameters.subarray(trainedFrom(network.layers, plan.layers)), trained);
 }
