@@ -31,7 +31,8 @@ export async function refreshModel(server: Server): Promise<boolean> {
     throw new Error("the server offers an older model than it did");
   const { version, layers, pool } = manifest;
   if (before !== undefined && version === before.version) {
-    if (before.pool?.sha256 !== pool?.sha256) await replaceModel({ ...before, etag: answer.etag, pool });
+    const same = before.etag === answer.etag && before.pool?.sha256 === pool?.sha256;
+    if (!same) await replaceModel({ ...before, etag: answer.etag, pool });
     return false;
   }
   const weights = await file(server, manifest.weights.url, manifest.weights.sha256, manifest.weights.bytes);
