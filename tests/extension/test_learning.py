@@ -142,7 +142,7 @@ def test_what_is_sent_is_the_step_of_the_last_layer_in_noise_of_the_promised_siz
     contributing.learn()
     (body,) = server.bodies
     step = np.array(struct.unpack(f"<{len(body) // 2}e", body))
-    # 198 numbers; the gradients, at most 200 + 6 * 4 of length 0.133, are 1.5 at most, the noise 1.5 in all.
+    # The gradients are at most 200 + 6 * 4 times 0.133 long, so the step is 1.5; 198 numbers of noise are 1.5, too.
     noise = PRIVATE["noise"] * PRIVATE["learning_rate"] * PRIVATE["own_weight"] * PRIVATE["clip"]
     assert 0.7 * noise < step.std() < 1.5 * noise
     assert (step != 0).mean() > 0.98
@@ -301,6 +301,15 @@ def test_who_no_longer_allows_all_layers_sends_nothing_that_was_ready(contributi
     server.spoiled.clear()
     assert contributing.learn()["learning"]["last"] == "learning_all_layers"
     assert server.updates == {}
+
+
+def test_pages_that_were_used_twice_are_not_used_for_all_layers_either(contributing, server):
+    for turn in (1, 2):
+        server.round = turn
+        assert contributing.learn()["learning"]["last"] == "learning_sent"
+    allow_all_layers(contributing)
+    server.round, server.training = 3, PAPER
+    assert contributing.learn()["learning"]["last"] == "learning_few_pages"
 
 
 def test_four_pages_are_the_least_for_all_layers(contributing, server):

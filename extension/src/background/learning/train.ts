@@ -41,9 +41,7 @@ export interface Trained {
 export async function trainedUpdate(server: Server, round: Round, model: Model): Promise<Trained | undefined> {
   const { id, base, training: plan } = round;
   const hiding = plan.method === "private";
-  const own = await ownPages(model.vocabulary);
-  // All layers give the words of a page away the first time; no count could hide them.
-  const pages = hiding ? own.filter(({ rounds }) => !isUsedUp(rounds)) : own;
+  const pages = await usablePages(model.vocabulary);
   if (pages.length < (hiding ? 1 : FEWEST_PAGES)) return undefined;
   const octets = hiding
     ? await privateDifference(server, model, pages, plan)
@@ -73,12 +71,12 @@ async function paperDifference(
   return difference16(network.parameters, await sliced(training(network, pages, plan, seed)));
 }
 
-async function ownPages(vocabulary: Vocabulary): Promise<OwnPage[]> {
+async function usablePages(vocabulary: Vocabulary): Promise<OwnPage[]> {
   const [pages, uses] = await Promise.all([labelledPages(), pageUses()]);
   return sliced(vectors(pages, uses, vocabulary));
 }
 
-/** The pages as the network reads them. One without a single known word says nothing and is left out. */
+/** The pages as the network reads them, without those used up, and without those of which it does not know a word. */
 function* vectors(
   pages: LabelledWords[],
   uses: ReadonlyMap<string, number>,
@@ -86,8 +84,10 @@ function* vectors(
 ): Generator<void, OwnPage[], void> {
   const found: OwnPage[] = [];
   for (const { page, words, label } of pages) {
+    const rounds = uses.get(page) ?? 0;
+    if (isUsedUp(rounds)) continue;
     const row = vector(repeatedWords(words), vocabulary);
-    if (row.indices.length > 0) found.push({ page, rounds: uses.get(page) ?? 0, vector: row, label });
+    if (row.indices.length > 0) found.push({ page, rounds, vector: row, label });
     yield;
   }
   return found;
