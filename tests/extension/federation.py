@@ -21,7 +21,7 @@ ASSETS = Path(eitr.__file__).parent / "assets"
 VOCABULARY = (ASSETS / "vocabulary.json").read_bytes()
 POOL = (ASSETS / "pool.bin").read_bytes()
 POOL_PATH = f"/api/v2/pools/{hashlib.sha256(POOL).hexdigest()}"
-PRIVATE = {
+PRIVATE: dict[str, Any] = {
     "method": "private",
     "layers": 1,
     "cover_pages": 200,
@@ -30,7 +30,7 @@ PRIVATE = {
     "learning_rate": 0.05,
     "noise": 4.0,
 }
-PAPER = {
+PAPER: dict[str, Any] = {
     "method": "paper",
     "epochs": 2,
     "max_batches": 1000,

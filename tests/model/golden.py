@@ -14,7 +14,7 @@ import numpy as np
 
 from eitr.errors import InputError
 from eitr.model import Network, TrainingPlan, train
-from eitr.model.private import PrivatePlan, private_step, trained_from
+from eitr.model.private import Floats, Noise, PrivatePlan, private_step, trained_from
 from eitr.model.random import LARGEST, Stream, draw, key_of, permutation, words
 from eitr.pages.pool import HEAD, Pool
 from eitr.pages.sparse import SparseRows
@@ -112,7 +112,7 @@ def private_training_cases() -> dict[str, Any]:
         start = trained_from(network, layers)
         drawn = np.round(np.random.default_rng(layers).standard_normal(network.size - start), 4)
         pages = (cover, cover_labels) if with_cover else None
-        result = private_step(network, vector, (own, own_labels), pages, plan, lambda count, drawn=drawn: drawn[:count])
+        result = private_step(network, vector, (own, own_labels), pages, plan, _always(drawn))
         cases.append({"plan": asdict(plan), "noise": drawn.tolist(), "trained": result[start:].tolist()})
     return {
         "layers": list(network.layers),
@@ -121,6 +121,10 @@ def private_training_cases() -> dict[str, Any]:
         "cover": {"rows": _as_lists(cover), "labels": cover_labels.tolist()},
         "cases": cases,
     }
+
+
+def _always(numbers: Floats) -> Noise:
+    return lambda _: numbers
 
 
 def pool_cases() -> dict[str, Any]:

@@ -163,7 +163,9 @@ def test_the_golden_file_is_what_the_code_computes() -> None:
 def test_the_golden_cases_have_pages_that_are_cut_and_pages_that_are_not() -> None:
     told = json.loads((DIRECTORY / "private_training.json").read_text())
     network = Network(tuple(told["layers"]))
-    rows = SparseRows(*(np.array(told["cover"]["rows"][name]) for name in ("starts", "columns", "values")), 12)  # type: ignore[arg-type]
+    listed = told["cover"]["rows"]
+    starts, columns, values = (np.array(listed[name]) for name in ("starts", "columns", "values"))
+    rows = SparseRows(starts, columns.astype(np.int32), values.astype(np.float32), listed["width"])
     vector = np.array(told["parameters"], np.float32)
     lengths = gradient_lengths(network, vector, rows, told["cover"]["labels"], layers=1)
     cut = {case["plan"]["clip"]: float((lengths > case["plan"]["clip"]).mean()) for case in told["cases"]}
