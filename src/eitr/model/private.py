@@ -116,6 +116,17 @@ def clipped_sum(
     return np.concatenate(parts)
 
 
+def expected_cover_step(
+    network: Network, vector: Vector, pool: "SparseRows", labels: ArrayLike, plan: PrivatePlan
+) -> Floats:
+    """Return the mean step of the trained parameters that cover pages alone cause, over all draws from a pool.
+
+    Every page is drawn equally often. A server subtracts this from updates: what is left are own pages and noise.
+    """
+    whole = clipped_sum(network, vector, pool, labels, layers=plan.layers, clip=plan.clip)
+    return -plan.learning_rate * plan.cover_pages / len(pool) * whole
+
+
 def gradient_lengths(network: Network, vector: Vector, rows: "SparseRows", labels: ArrayLike, *, layers: int) -> Floats:
     """Return the length of each page's gradient over the last layers; the server clips to their median on the pool."""
     return _lengths(*_pages(network, vector, rows, labels, layers))

@@ -51,12 +51,19 @@ class Pool:
         steps = np.maximum(1, np.rint(rows.values / np.repeat(largest, np.diff(rows.starts)) * LARGEST))
         return cls.from_bytes(_file(rows, steps.astype(np.uint8), classes, vocabulary), width=rows.width)
 
+    @staticmethod
+    def vocabulary_of(data: bytes) -> bytes:
+        """Return the SHA-256 of the vocabulary that a pool file belongs to, without reading the pages."""
+        if len(data) < HEAD.size or data[:4] != MAGIC:
+            raise InputError("this is no file of cover pages: it does not begin with EPL1")
+        vocabulary: bytes = HEAD.unpack_from(data)[3]
+        return vocabulary
+
     @classmethod
     def from_bytes(cls, data: bytes, *, width: int) -> Self:
         """Read a pool file for vectors of a width; InputError says what is wrong with it."""
-        if len(data) < HEAD.size or data[:4] != MAGIC:
-            raise InputError("this is no file of cover pages: it does not begin with EPL1")
-        _, pages, entries, vocabulary = HEAD.unpack_from(data)
+        vocabulary = cls.vocabulary_of(data)
+        _, pages, entries, _ = HEAD.unpack_from(data)
         if not (1 <= pages <= MOST_PAGES and pages <= entries <= MOST_ENTRIES):
             raise InputError(f"a pool of {pages} pages with {entries} words in all is not possible")
         if len(data) != HEAD.size + 3 * pages + 3 * entries:

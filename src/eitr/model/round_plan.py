@@ -1,0 +1,67 @@
+"""The training that a round asks for, as a server writes it and participants read it: a method and its numbers.
+
+`private` is one step with noise in the last layers (`eitr.model.private`), `paper` trains all layers for several epochs
+(`eitr.model.training`). `docs/http-protocol.md` shows both documents.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from eitr.errors import InputError
+from eitr.model.network import Network
+from eitr.model.plan import TrainingPlan
+from eitr.model.private import PrivatePlan, trained_from
+
+PRIVATE: Final = "private"
+PAPER: Final = "paper"
+RoundPlan = PrivatePlan | TrainingPlan
+
+LEAST_NOISE = 4.0
+"""With less, more could be told about a page than `docs/privacy.md` promises."""
+MOST_USES = 2
+"""In so many rounds a page is used at most: what a page reveals adds up over rounds."""
+LARGEST = 1000.0
+"""The largest weight, clip and learning rate of a private plan: no use comes near it."""
+
+
+def plan_document(plan: RoundPlan) -> dict[str, Any]:
+    """Return a plan as JSON values.
+
+    >>> plan_document(PrivatePlan(clip=0.5))["method"]
+    'private'
+    """
+    return {"method": PRIVATE if isinstance(plan, PrivatePlan) else PAPER, **asdict(plan)}
+
+
+def read_plan(document: Mapping[str, Any]) -> RoundPlan:
+    """Return the plan of a document; InputError says what is wrong with it.
+
+    >>> read_plan({"method": "paper", "epochs": 3}).epochs
+    3
+    """
+    numbers = {name: value for name, value in document.items() if name != "method"}
+    method = document.get("method")
+    if method not in (PRIVATE, PAPER):
+        raise InputError("the round is trained by a method that this version does not know: update EITR")
+    try:
+        return PrivatePlan(**numbers) if method == PRIVATE else TrainingPlan(**numbers)
+    except TypeError:
+        raise InputError("the round's instructions for training are not understood: update EITR") from None
+
+
+def first_trained(network: Network, plan: RoundPlan) -> int:
+    """Return the place of the first parameter that a plan trains: an update holds those from there to the end."""
+    return trained_from(network, plan.layers) if isinstance(plan, PrivatePlan) else 0
+
+
+def check_private_plan(network: Network, plan: PrivatePlan) -> None:
+    """Refuse a private plan out of the bounds of `docs/page-to-prediction.md`, section 9.1."""
+    most = len(network.shapes) - 1
+    if plan.layers > most:
+        raise InputError(f"{plan.layers} layers must not be trained: the first layer knows the words; at most {most}")
+    if plan.noise < LEAST_NOISE:
+        raise InputError(f"the noise must be at least {LEAST_NOISE:g}, not {plan.noise:g}")
+    for name in ("own_weight", "clip", "learning_rate"):
+        if getattr(plan, name) > LARGEST:
+            raise InputError(f"{name} must be at most {LARGEST:g}, not {getattr(plan, name):g}")
