@@ -3,36 +3,57 @@
 import hashlib
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pytest
 
-from eitr.client import OpenRound, Participant, ServerError
+from eitr.client import OpenRound, Participant, PlanRefusedError, ServerError
 from eitr.errors import InputError
 from eitr.model.classifier import Classifier
 from eitr.model.plan import TrainingPlan
+from eitr.model.private import PrivatePlan, trained_from
 from eitr.model.update_encoding import DIFFERENCE, PARAMETERS
 from eitr.pages import Page
+from eitr.pages.pool import Pool
 
 SHIPPED = Classifier.shipped()
 WEIGHTS = SHIPPED.model.vector.astype("<f4").tobytes()
 VOCABULARY = SHIPPED.vocabulary.to_json().encode()
+POOL = files("eitr").joinpath("assets", "pool.bin").read_bytes()
+POOL_HASH = hashlib.sha256(POOL).hexdigest()
+FIRST = trained_from(SHIPPED.model.network, 1)
+"""The place of the first parameter of the last layer."""
 MANIFEST: dict[str, Any] = {
-    "protocol": 1,
+    "protocol": 2,
     "version": 1,
     "classes": ["health", "politics", "religion", "sexual-orientation", "ethnicity", "non-sensitive"],
     "layers": [1000, 256, 32, 6],
     "weights": {"sha256": hashlib.sha256(WEIGHTS).hexdigest()},
     "vocabulary": {"sha256": hashlib.sha256(VOCABULARY).hexdigest()},
+    "pool": {"sha256": POOL_HASH, "bytes": len(POOL), "pages": 2014},
+    "training": {"method": "private", "layers": 1, "clip": 0.15},
 }
+PRIVATE = {
+    "method": "private",
+    "layers": 1,
+    "cover_pages": 200,
+    "own_weight": 4.0,
+    "clip": 0.15,
+    "learning_rate": 0.05,
+    "noise": 4.0,
+}
+PRIVATE_ROUND = {"id": 3, "base": 1, "deadline": "2027-01-01T00:00:00+00:00", "training": PRIVATE}
 ROUND = {
     "id": 3,
     "base": 1,
     "deadline": "2027-01-01T00:00:00+00:00",
     "training": {
+        "method": "paper",
         "epochs": 1,
         "max_batches": 1,
         "batch_size": 4,
@@ -87,8 +108,9 @@ class Fake:
 
     def serve_model(self, **changes: Any) -> None:
         """Answer as a server with the shipped model."""
-        self.on("GET", "/api/v1/model", (200, {**MANIFEST, **changes}))
+        self.on("GET", "/api/v2/model", (200, {**MANIFEST, **changes}))
         self.serve_files(1)
+        self.on("GET", f"/api/v2/pools/{POOL_HASH}", (200, POOL))
 
     def serve_files(self, version: int, weights: bytes = WEIGHTS, **headers: str) -> None:
         """Answer with the files of a version, and with their hashes as ETags unless others are given."""
@@ -96,7 +118,7 @@ class Fake:
             ("weights", weights, MANIFEST["weights"]),
             ("vocabulary", VOCABULARY, MANIFEST["vocabulary"]),
         ):
-            self.on("GET", f"/api/v1/models/{version}/{name}", (200, data, {"ETag": f'"{tag["sha256"]}"', **headers}))
+            self.on("GET", f"/api/v2/models/{version}/{name}", (200, data, {"ETag": f'"{tag["sha256"]}"', **headers}))
 
     def close(self) -> None:
         """Stop."""
@@ -123,7 +145,7 @@ def me(fake: Fake, slept: list[float]) -> Iterator[Participant]:
 
 
 def test_it_enrols_with_and_without_an_invitation(fake: Fake, me: Participant) -> None:
-    fake.on("POST", "/api/v1/participants", (201, {"id": "b" * 32, "secret": "t"}))
+    fake.on("POST", "/api/v2/participants", (201, {"id": "b" * 32, "secret": "t"}))
     me.enrol()
     assert (me.id, me.secret) == ("b" * 32, "t")
     me.enrol("code")
@@ -133,26 +155,26 @@ def test_it_enrols_with_and_without_an_invitation(fake: Fake, me: Participant) -
 def test_a_busy_server_is_asked_again_later_each_time_longer(fake: Fake, me: Participant, slept: list[float]) -> None:
     fake.serve_model()
     busy = (503, {"type": "/problems/busy"})
-    fake.on("GET", "/api/v1/rounds/current", busy, busy, busy, (200, ROUND))
-    assert me.round() == OpenRound(3, 1, TrainingPlan(**ROUND["training"]))  # type: ignore[arg-type]
+    fake.on("GET", "/api/v2/rounds/current", busy, busy, busy, (200, ROUND))
+    assert me.round() == OpenRound(3, 1, TrainingPlan(epochs=1, max_batches=1, batch_size=4))
     assert len(slept) == 3
     assert all(0.5 * wait <= one <= wait for one, wait in zip(slept, (0.2, 0.4, 0.8), strict=True))
 
 
 def test_it_waits_as_long_as_it_is_told(fake: Fake, me: Participant, slept: list[float]) -> None:
-    fake.on("GET", "/api/v1/rounds/current", (429, {}, {"Retry-After": "7"}), (200, ROUND))
+    fake.on("GET", "/api/v2/rounds/current", (429, {}, {"Retry-After": "7"}), (200, ROUND))
     me.round()
     assert 3.5 <= slept[0] <= 7
 
 
 def test_a_server_that_hangs_up_is_asked_again(fake: Fake, me: Participant, slept: list[float]) -> None:
-    fake.on("GET", "/api/v1/rounds/current", (0, b""), (0, b""), (200, ROUND))
+    fake.on("GET", "/api/v2/rounds/current", (0, b""), (0, b""), (200, ROUND))
     assert me.round() is not None
     assert len(slept) == 2
 
 
 def test_it_gives_up_in_words(fake: Fake, me: Participant, slept: list[float]) -> None:
-    fake.on("GET", "/api/v1/rounds/current", (503, {"type": "/problems/busy", "detail": "Later."}))
+    fake.on("GET", "/api/v2/rounds/current", (503, {"type": "/problems/busy", "detail": "Later."}))
     with pytest.raises(ServerError, match="503: Later") as error:
         me.round()
     assert error.value.slug == "busy"
@@ -165,7 +187,7 @@ def test_it_gives_up_in_words(fake: Fake, me: Participant, slept: list[float]) -
 
 
 def test_what_cannot_succeed_later_is_not_tried_again(fake: Fake, me: Participant, slept: list[float]) -> None:
-    fake.on("PUT", "/api/v1/rounds/3/update", (409, {"type": "/problems/round-closed"}))
+    fake.on("PUT", "/api/v2/rounds/3/update", (409, {"type": "/problems/round-closed"}))
     with pytest.raises(ServerError) as error:
         me.send_bytes(3, b"data")
     assert error.value.slug == "round-closed"
@@ -173,35 +195,133 @@ def test_what_cannot_succeed_later_is_not_tried_again(fake: Fake, me: Participan
 
 
 def test_no_round_is_none(fake: Fake, me: Participant) -> None:
-    fake.on("GET", "/api/v1/rounds/current", (404, {"type": "/problems/no-round"}))
+    fake.on("GET", "/api/v2/rounds/current", (404, {"type": "/problems/no-round"}))
     assert me.round() is None
     with pytest.raises(InputError, match="no new round"):
         me.wait_for_round(seconds=0.05)
 
 
-def test_it_trains_and_sends_what_it_trained_with_its_digest(fake: Fake, me: Participant) -> None:
+PAGES = [Page(title="Living with diabetes"), Page(title="The election")]
+
+
+def serve_round(fake: Fake, **changes: Any) -> None:
+    """Answer as a server with a private round."""
     fake.serve_model()
-    fake.on("GET", "/api/v1/rounds/current", (200, ROUND))
-    fake.on("PUT", "/api/v1/rounds/3/update", (202, {}))
-    pages = [Page(title="Living with diabetes"), Page(title="The election")]
-    found = me.take_part(pages, [0, 1])
+    fake.on("GET", "/api/v2/rounds/current", (200, {**PRIVATE_ROUND, "training": {**PRIVATE, **changes}}))
+    fake.on("PUT", "/api/v2/rounds/3/update", (202, {}))
+
+
+def test_it_trains_and_sends_the_last_layer_with_its_digest(fake: Fake, me: Participant) -> None:
+    serve_round(fake)
+    found = me.take_part(PAGES, [0, 1])
     assert found.id == 3
     method, path, headers, body = fake.asked[-1]
-    assert (method, path) == ("PUT", "/api/v1/rounds/3/update")
-    assert len(body) == len(WEIGHTS)
-    assert body != WEIGHTS
+    assert (method, path) == ("PUT", "/api/v2/rounds/3/update")
+    sent, base = np.frombuffer(body, "<f4"), SHIPPED.model.vector[FIRST:]
+    assert sent.shape == base.shape
+    # Noise of four times what a page can move, in each number: it is never absent.
+    assert 0.5 < np.std(sent - base) / (4 * 0.05 * 4 * 0.15) < 2
     assert headers["Content-Type"] == PARAMETERS
     assert headers["Authorization"] == f"Bearer {'a' * 32}.s"
     assert "sha-256=:" in headers["Content-Digest"]
 
 
+def test_two_updates_of_the_same_pages_have_other_noise_and_other_cover_pages(fake: Fake, me: Participant) -> None:
+    serve_round(fake)
+    drawn: list[list[int]] = []
+    for _ in range(2):
+        me.take_part(PAGES, [0, 1])
+        drawn.append(me.pool(1).drawn(200)[0].columns.tolist())
+    first, second = (np.frombuffer(one[3], "<f4") for one in fake.asked if one[0] == "PUT")
+    assert np.std(first - second) > 4 * 0.05 * 4 * 0.15
+    assert drawn[0] != drawn[1]
+    assert [one[1] for one in fake.asked].count(f"/api/v2/pools/{POOL_HASH}") == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"noise": 3.9}, {"noise": 0}, {"layers": 3}, {"clip": 1001.0}, {"own_weight": 1e9}, {"learning_rate": 2000.0}],
+)
+def test_a_plan_out_of_bounds_is_refused_and_nothing_is_sent(
+    fake: Fake, me: Participant, changes: dict[str, float]
+) -> None:
+    serve_round(fake, **changes)
+    with pytest.raises(PlanRefusedError, match="asks for more than EITR gives"):
+        me.take_part(PAGES, [0, 1])
+    assert not [one for one in fake.asked if one[0] == "PUT"]
+
+
+def test_more_cover_pages_than_the_pool_has_are_refused(fake: Fake, me: Participant) -> None:
+    serve_round(fake, cover_pages=5000)
+    with pytest.raises(InputError, match="pool has 2014 pages"):
+        me.take_part(PAGES, [0, 1])
+
+
+def test_all_layers_are_sent_only_if_that_is_allowed(fake: Fake, me: Participant) -> None:
+    serve_round(fake)
+    fake.on("GET", "/api/v2/rounds/current", (200, ROUND))
+    with pytest.raises(PlanRefusedError, match="give away the words"):
+        me.take_part(PAGES, [0, 1])
+    assert not [one for one in fake.asked if one[0] == "PUT"]
+    with Participant(fake.address, id="a" * 32, secret="s", allow_all_layers=True) as allowing:
+        allowing.take_part(PAGES, [0, 1])
+    body = fake.asked[-1][3]
+    assert len(body) == len(WEIGHTS)
+    assert body != WEIGHTS
+
+
+def test_a_page_is_used_in_two_rounds_at_most(fake: Fake, me: Participant) -> None:
+    serve_round(fake)
+    uses = Counter({PAGES[0]: 1})
+    me.take_part(PAGES, [0, 1], uses=uses)
+    assert uses == {PAGES[0]: 2, PAGES[1]: 1}
+    me.take_part(PAGES, [0, 1], uses=uses)
+    assert uses == {PAGES[0]: 2, PAGES[1]: 2}
+    with pytest.raises(InputError, match="no page to train on"):
+        me.take_part(PAGES, [0, 1], uses=uses)
+
+
+def test_a_pool_that_is_not_what_was_announced_is_refused(fake: Fake, me: Participant) -> None:
+    serve_round(fake)
+    fake.on("GET", f"/api/v2/pools/{POOL_HASH}", (200, a_flipped_bit(POOL)))
+    with pytest.raises(InputError, match="not the one that the server announced"):
+        me.pool(1)
+
+
+def test_a_pool_of_another_vocabulary_is_refused(fake: Fake, me: Participant) -> None:
+    shipped = Pool.from_bytes(POOL, width=1000)
+    other = Pool(shipped.rows, shipped.labels, bytes(32)).to_bytes()
+    sha256 = hashlib.sha256(other).hexdigest()
+    fake.serve_model(pool={"sha256": sha256})
+    fake.on("GET", f"/api/v2/pools/{sha256}", (200, other))
+    with pytest.raises(InputError, match="another vocabulary"):
+        me.pool(1)
+
+
+def test_a_server_without_a_pool_is_an_error_in_words(fake: Fake, me: Participant) -> None:
+    fake.serve_model(pool=None)
+    with pytest.raises(InputError, match="no pool of cover pages"):
+        me.pool(1)
+
+
+def test_it_says_what_a_server_of_another_version_says(fake: Fake, me: Participant) -> None:
+    fake.serve_model(protocol=3)
+    with pytest.raises(InputError, match="another version of the protocol"):
+        me.model()
+    fake.on("GET", "/api/v2/model", (410, {"type": "/problems/update-needed", "title": "Update EITR."}))
+    with pytest.raises(ServerError, match="Update EITR"):
+        me.model()
+
+
 def test_a_small_update_is_the_difference_in_half_the_bytes(fake: Fake, me: Participant) -> None:
     fake.serve_model()
-    fake.on("PUT", "/api/v1/rounds/3/update", (202, {}))
+    fake.on("PUT", "/api/v2/rounds/3/update", (202, {}))
     vector = SHIPPED.model.vector + np.float32(0.25)
-    me.send(OpenRound(3, 1, TrainingPlan()), vector, small=True)
-    assert fake.asked[-1][2]["Content-Type"] == DIFFERENCE
-    assert np.allclose(np.frombuffer(fake.asked[-1][3], "<f2"), 0.25)
+    for plan, parameters in ((PrivatePlan(layers=1), 198), (PrivatePlan(layers=2), 8422), (TrainingPlan(), 264678)):
+        me.send(OpenRound(3, 1, plan), vector, small=True)
+        assert fake.asked[-1][2]["Content-Type"] == DIFFERENCE
+        assert np.frombuffer(fake.asked[-1][3], "<f2").shape == (parameters,)
+        assert np.allclose(np.frombuffer(fake.asked[-1][3], "<f2"), 0.25)
 
 
 def a_flipped_bit(data: bytes) -> bytes:
@@ -211,14 +331,14 @@ def a_flipped_bit(data: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda fake: fake.on("GET", "/api/v1/models/1/weights", (200, a_flipped_bit(WEIGHTS))), "weights"),
-        (lambda fake: fake.on("GET", "/api/v1/models/1/vocabulary", (200, VOCABULARY + b" ")), "vocabulary"),
+        (lambda fake: fake.on("GET", "/api/v2/models/1/weights", (200, a_flipped_bit(WEIGHTS))), "weights"),
+        (lambda fake: fake.on("GET", "/api/v2/models/1/vocabulary", (200, VOCABULARY + b" ")), "vocabulary"),
         (lambda fake: fake.serve_model(classes=["a", "b"]), "other classes"),
         (lambda fake: fake.serve_model(layers="many"), "layers"),
         (lambda fake: fake.serve_model(layers=[1000, 6]), "bytes, not"),
         (lambda fake: fake.serve_model(version="one"), "version"),
-        (lambda fake: fake.on("GET", "/api/v1/model", (200, b"<html>")), "not JSON"),
-        (lambda fake: fake.on("GET", "/api/v1/model", (200, b"[]")), "not a JSON object"),
+        (lambda fake: fake.on("GET", "/api/v2/model", (200, b"<html>")), "not JSON"),
+        (lambda fake: fake.on("GET", "/api/v2/model", (200, b"[]")), "not a JSON object"),
     ],
 )
 def test_a_model_that_is_not_what_was_announced_is_refused(
@@ -230,9 +350,23 @@ def test_a_model_that_is_not_what_was_announced_is_refused(
         me.model()
 
 
-@pytest.mark.parametrize("training", [None, {"epochs": 0}, {"epochs": 1, "surprise": 2}, {"learning_rate": "fast"}])
+@pytest.mark.parametrize(
+    "training",
+    [
+        None,
+        {"epochs": 1},
+        {"method": "another", "epochs": 1},
+        {"method": "paper", "epochs": 0},
+        {"method": "paper", "epochs": 1, "surprise": 2},
+        {"method": "paper", "learning_rate": "fast"},
+        {**PRIVATE, "noise": "much"},
+        {**PRIVATE, "noise": float("inf")},
+        {**PRIVATE, "clip": 0},
+        {**PRIVATE, "surprise": 2},
+    ],
+)
 def test_instructions_that_make_no_sense_are_refused(fake: Fake, me: Participant, training: object) -> None:
-    fake.on("GET", "/api/v1/rounds/current", (200, {**ROUND, "training": training}))
+    fake.on("GET", "/api/v2/rounds/current", (200, {**ROUND, "training": training}))
     with pytest.raises(InputError):
         me.round()
 
@@ -243,7 +377,7 @@ def test_who_is_not_enrolled_is_told_to(fake: Fake) -> None:
 
 
 def test_leaving_forgets_the_secret(fake: Fake, me: Participant) -> None:
-    fake.on("DELETE", "/api/v1/me", (204, b""))
+    fake.on("DELETE", "/api/v2/me", (204, b""))
     me.erase()
     assert me.secret is None
 
@@ -254,8 +388,8 @@ def test_old_versions_are_fetched_once(fake: Fake, me: Participant) -> None:
     for _ in range(2):
         assert np.array_equal(me.model(1).model.vector, SHIPPED.model.vector)
         assert me.model().model.network.size == 264678
-    assert [one[1] for one in fake.asked].count("/api/v1/models/1/weights") == 1
-    assert [one[1] for one in fake.asked].count("/api/v1/models/2/weights") == 1
+    assert [one[1] for one in fake.asked].count("/api/v2/models/1/weights") == 1
+    assert [one[1] for one in fake.asked].count("/api/v2/models/2/weights") == 1
 
 
 def test_an_old_version_is_checked_by_its_etags(fake: Fake, me: Participant) -> None:

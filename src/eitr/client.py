@@ -4,8 +4,10 @@
         me.enrol()
         me.take_part(pages, labels)      # waits for a round, trains, sends one vector
 
-Pages and labels are not sent, only parameters. From these the server can tell which words the pages contain: see
-`docs/privacy.md`. Needs `pip install 'eitr[server]'`, which brings httpx.
+Pages and labels are not sent, only the parameters of the last layers, with noise that hides which pages they were
+trained on: `docs/privacy.md` says how far. Rounds with another way of training, in which all layers are sent and give
+away the words of the pages, are refused unless `allow_all_layers` is set. Needs `pip install 'eitr[server]'`, which
+brings httpx.
 """
 
 import base64
@@ -13,7 +15,7 @@ import hashlib
 import random
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -23,15 +25,24 @@ import numpy as np
 from eitr.errors import InputError
 from eitr.model import Model, Network, Vector, train
 from eitr.model.classifier import Classifier
-from eitr.model.plan import TrainingPlan
+from eitr.model.private import PrivatePlan, private_step
+from eitr.model.round_plan import MOST_USES, RoundPlan, check_private_plan, first_trained, read_plan
 from eitr.model.update_encoding import DIFFERENCE, PARAMETERS, encoded
 from eitr.pages import Page, Vocabulary
+from eitr.pages.pool import Pool, vocabulary_digest
 from eitr.taxonomy import NAMES
 
 AGAIN = (408, 425, 429, 500, 502, 503, 504)
 """Answers after which the same request may succeed later."""
 FIRST_WAIT, LONGEST_WAIT = 0.2, 30.0
 LARGEST_FILE = 64 << 20
+LARGEST_POOL = 32 << 20
+API = "/api/v2"
+PROTOCOL = 2
+
+
+class PlanRefusedError(InputError):
+    """The server asks for more than a participant gives: it does not take part in this round."""
 
 
 class ServerError(InputError):
@@ -48,11 +59,15 @@ class OpenRound:
 
     id: int
     base: int
-    plan: TrainingPlan
+    plan: RoundPlan
 
 
 class Participant:
-    """Enrols, fetches models, takes part in rounds. Requests that fail for the moment are tried again."""
+    """Enrols, fetches models, takes part in rounds. Requests that fail for the moment are tried again.
+
+    `allow_all_layers` lets it take part in rounds with the method "paper", too. The updates of such rounds tell the
+    server which words occur on the pages.
+    """
 
     def __init__(
         self,
@@ -60,14 +75,17 @@ class Participant:
         *,
         id: str | None = None,
         secret: str | None = None,
+        allow_all_layers: bool = False,
         attempts: int = 6,
         timeout: float = 60.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.id, self.secret = id, secret
+        self._allow_all_layers = allow_all_layers
         self._attempts, self._sleep = attempts, sleep
         self._http = httpx.Client(base_url=address, timeout=timeout)
         self._classifiers: dict[int, Classifier] = {}
+        self._pools: dict[str, Pool] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -82,7 +100,7 @@ class Participant:
     def enrol(self, invitation: str | None = None) -> None:
         """Become a participant. Save `id` and `secret`: the server shows them only once."""
         wish = {} if invitation is None else {"invitation": invitation}
-        told = self._json(self._ask("POST", "/api/v1/participants", json=wish))
+        told = self._json(self._ask("POST", f"{API}/participants", json=wish))
         self.id, self.secret = _text(told, "id"), _text(told, "secret")
 
     def model(self, version: int | None = None) -> Classifier:
@@ -90,7 +108,7 @@ class Participant:
 
         The files are checked by their hashes: those of the manifest or, for older versions, which have none, the ETags.
         """
-        manifest = self._json(self._ask("GET", "/api/v1/model"))
+        manifest = self._manifest()
         current = _whole(manifest, "version")
         wanted = current if version is None else version
         if wanted not in self._classifiers:
@@ -99,10 +117,30 @@ class Participant:
                 del self._classifiers[old]
         return self._classifiers[wanted]
 
+    def pool(self, version: int) -> Pool:
+        """Return the public pages that cover pages are drawn from in rounds that start from a version of the model.
+
+        The file is checked by its hash, and must be made by the vocabulary of this version.
+        """
+        words = self.model(version).vocabulary
+        told = self._manifest().get("pool")
+        if not isinstance(told, dict):
+            raise InputError("the server has no pool of cover pages")
+        sha256 = _text(told, "sha256")
+        if sha256 not in self._pools:
+            data = self._ask("GET", f"{API}/pools/{sha256}").content
+            if len(data) > LARGEST_POOL or hashlib.sha256(data).hexdigest() != sha256:
+                raise InputError("the pool of cover pages is not the one that the server announced")
+            self._pools = {sha256: Pool.from_bytes(data, width=len(words))}
+        pool = self._pools[sha256]
+        if pool.vocabulary != vocabulary_digest(words.to_json().encode()):
+            raise InputError("the pool of cover pages belongs to another vocabulary than the model")
+        return pool
+
     def round(self) -> OpenRound | None:
         """Return the round that is open; None if there is none."""
         try:
-            told = self._json(self._ask("GET", "/api/v1/rounds/current"))
+            told = self._json(self._ask("GET", f"{API}/rounds/current"))
         except ServerError as error:
             if error.slug == "no-round":
                 return None
@@ -110,11 +148,7 @@ class Participant:
         training = told.get("training")
         if not isinstance(training, dict):
             raise InputError("the server's round has no instructions for training")
-        try:
-            plan = TrainingPlan(**training)
-        except TypeError:
-            raise InputError("the server's instructions for training are not understood") from None
-        return OpenRound(_whole(told, "id"), _whole(told, "base"), plan)
+        return OpenRound(_whole(told, "id"), _whole(told, "base"), read_plan(training))
 
     def wait_for_round(self, *, after: int = 0, seconds: float = 60.0, every: float = 0.2) -> OpenRound:
         """Wait until a round with a higher number is open."""
@@ -129,43 +163,87 @@ class Participant:
     def trained(
         self, round: OpenRound, pages: Sequence[Page], labels: Sequence[int], seed: int | None = None
     ) -> Vector:
-        """Return the parameters after training on one's own pages, as the round asks."""
+        """Return all parameters after training on one's own pages, as the round asks; refuse if it asks for too much.
+
+        `seed` is for the method "paper" alone: cover pages and noise of private training are never repeated.
+        """
         classifier = self.model(round.base)
         network, vector = classifier.model
+        plan = round.plan
         rows = classifier.vocabulary.rows(pages)
-        chosen = secrets.randbits(31) if seed is None else seed
-        return train(network, vector, rows, labels, round.plan, chosen)
+        if isinstance(plan, PrivatePlan):
+            try:
+                check_private_plan(network, plan)
+            except InputError as error:
+                raise PlanRefusedError(f"the server asks for more than EITR gives: {error}") from None
+            return private_step(network, vector, (rows, labels), self.pool(round.base).drawn(plan.cover_pages), plan)
+        if not self._allow_all_layers:
+            raise PlanRefusedError(
+                "the server asks for updates of all layers, which give away the words of the pages: "
+                "make the participant with allow_all_layers=True only if they may be known"
+            )
+        return train(network, vector, rows, labels, plan, secrets.randbits(31) if seed is None else seed)
 
     def send(self, round: OpenRound, vector: Vector, *, small: bool = False) -> None:
-        """Send an update: the parameters, or, with `small`, the difference to the base in half as many bytes."""
+        """Send what the round trains of all parameters; with `small`, the difference to the base in half the bytes."""
         encoding = DIFFERENCE if small else PARAMETERS
-        self.send_bytes(round.id, encoded(encoding, vector, self.model(round.base).model.vector), encoding)
+        network, base = self.model(round.base).model
+        first = first_trained(network, round.plan)
+        self.send_bytes(round.id, encoded(encoding, vector[first:], base[first:]), encoding)
 
     def send_bytes(self, round: int, data: bytes, encoding: str = PARAMETERS) -> None:
         """Send bytes as they are, with their digest."""
         digest = base64.b64encode(hashlib.sha256(data).digest()).decode()
         headers = {"Content-Type": encoding, "Content-Digest": f"sha-256=:{digest}:", **self._authorization()}
-        self._ask("PUT", f"/api/v1/rounds/{round}/update", content=data, headers=headers)
+        self._ask("PUT", f"{API}/rounds/{round}/update", content=data, headers=headers)
 
-    def take_part(self, pages: Sequence[Page], labels: Sequence[int], *, after: int = 0, **options: Any) -> OpenRound:
-        """Wait for a round, train, send; return the round."""
+    def take_part(
+        self,
+        pages: Sequence[Page],
+        labels: Sequence[int],
+        *,
+        after: int = 0,
+        uses: MutableMapping[Page, int] | None = None,
+        **options: Any,
+    ) -> OpenRound:
+        """Wait for a round, train, send; return the round.
+
+        What a page reveals adds up over rounds, and the bound in `docs/privacy.md` holds for two. `uses` counts the
+        rounds of each page, on all servers: give the same mapping each time (such as a `Counter`), and keep it. Pages
+        that were used twice are left out. Without it nothing is counted, and you must not give a page more often.
+        """
         found = self.wait_for_round(after=after, **options)
-        self.send(found, self.trained(found, pages, labels))
+        chosen = [place for place, page in enumerate(pages) if uses is None or uses.get(page, 0) < MOST_USES]
+        if not chosen:
+            raise InputError(
+                f"there is no page to train on: none is left that was used in less than {MOST_USES} rounds"
+            )
+        vector = self.trained(found, [pages[place] for place in chosen], [labels[place] for place in chosen])
+        if uses is not None:  # before it is sent: an answer may be lost
+            for page in {pages[place] for place in chosen}:
+                uses[page] = uses.get(page, 0) + 1
+        self.send(found, vector)
         return found
 
     def export(self) -> dict[str, Any]:
         """Return everything the server keeps about this participant."""
-        return self._json(self._ask("GET", "/api/v1/me/export", headers=self._authorization()))
+        return self._json(self._ask("GET", f"{API}/me/export", headers=self._authorization()))
 
     def erase(self) -> None:
         """Leave, and have everything deleted."""
-        self._ask("DELETE", "/api/v1/me", headers=self._authorization())
+        self._ask("DELETE", f"{API}/me", headers=self._authorization())
         self.id = self.secret = None
 
     def _authorization(self) -> dict[str, str]:
         if self.id is None or self.secret is None:
             raise InputError("not enrolled: call enrol() first")
         return {"Authorization": f"Bearer {self.id}.{self.secret}"}
+
+    def _manifest(self) -> dict[str, Any]:
+        manifest = self._json(self._ask("GET", f"{API}/model"))
+        if manifest.get("protocol") != PROTOCOL:
+            raise InputError(f"the server speaks another version of the protocol than {PROTOCOL}")
+        return manifest
 
     def _fetch(self, version: int, manifest: dict[str, Any] | None) -> Classifier:
         if manifest is not None and manifest.get("classes") != list(NAMES):
@@ -181,7 +259,7 @@ class Participant:
 
     def _file(self, version: int, name: str, manifest: dict[str, Any] | None) -> bytes:
         """Return a file of a version; refuse one whose hash is not the announced one."""
-        answer = self._ask("GET", f"/api/v1/models/{version}/{name}")
+        answer = self._ask("GET", f"{API}/models/{version}/{name}")
         data = answer.content
         if len(data) > LARGEST_FILE:
             raise InputError(f"the {name} of version {version} are larger than any model")

@@ -27,13 +27,13 @@ def test_a_first_start_makes_everything_and_a_second_finds_it(tmp_path: Path) ->
     folder = tmp_path / "server"
     with Running("serve", folder).ready() as server:
         assert re.search(r"/setup\?code=\S{40,}", server.log)
-        assert httpx.get(f"{server.address}/api/v1/model").json()["version"] == 1
+        assert httpx.get(f"{server.address}/api/v2/model").json()["version"] == 1
         with Person(server.address) as somebody:
             assert somebody.wait_for_round().id == 1
         assert server.stop() == 0
     key = (folder / "server.key").read_bytes()
     with Running("serve", folder).ready() as server:
-        assert httpx.get(f"{server.address}/api/v1/rounds/current").json()["id"] == 1
+        assert httpx.get(f"{server.address}/api/v2/rounds/current").json()["id"] == 1
         assert server.stop() == 0
     assert (folder / "server.key").read_bytes() == key
     assert (folder / "server.key").stat().st_mode & 0o077 == 0

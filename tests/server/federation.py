@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eitr.model import Network
+from eitr.model.round_plan import first_trained
 from eitr.model.update_encoding import PARAMETERS
 from eitr.server.composition.wiring import prepared_database
 from eitr.server.domain import clock
@@ -19,6 +21,7 @@ from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.models import Models
 from eitr.server.domain.participants import Participants
 from eitr.server.domain.rounds import Rounds
+from eitr.server.domain.training import Training
 from eitr.server.domain.updates import ReceivedUpdate
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
@@ -35,10 +38,15 @@ class Federation:
         self.database, self.scoring = prepared_database(self.settings)
         self.key = Key.of(folder)
         self.rounds = Rounds(self.database, self.settings)
-        self.models = Models(self.database)
+        self.models = Models(self.database, Training(self.database, self.settings))
         self.participants = Participants(self.database, self.key)
         self.ingest = Ingest(self.database)
+        training = Training(self.database, self.settings).of(1)
+        assert training is not None
+        self.plan = training.plan
         self.base = self.models.vector(1)
+        self.first = first_trained(Network(), self.plan)
+        """The place of the first parameter that rounds train."""
         self.people: list[str] = []
 
     def worker(self) -> Worker:
@@ -54,7 +62,8 @@ class Federation:
     def update(self, person: str, number: int = 0) -> bytes:
         """Return what somebody might send: honest noise."""
         rng = np.random.default_rng((int(person[:8], 16), number))
-        return (self.base + rng.normal(0, 0.001, self.base.shape)).astype("<f4").tobytes()
+        trained = self.base[self.first :]
+        return (trained + rng.normal(0, 0.001, trained.shape)).astype("<f4").tobytes()
 
     def sent(self, round: int, person: str, data: bytes | None = None) -> ReceivedUpdate:
         """Return an update as it is received."""
@@ -63,7 +72,7 @@ class Federation:
 
     def submit(self, round: int, person: str, data: bytes | None = None) -> "Future[None]":
         """Send without waiting."""
-        return self.ingest.receive(self.sent(round, person, data), len(self.base))
+        return self.ingest.receive(self.sent(round, person, data), len(self.base) - self.first)
 
     def send(self, round: int, person: str, data: bytes | None = None) -> None:
         """Send and wait; a refusal is raised."""

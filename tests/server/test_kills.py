@@ -72,6 +72,7 @@ class Life:
             poll_seconds=0.05,
             lease_seconds=1,
             margin=1,
+            training="paper",  # the largest updates: there is more to lose between two chunks
         )
 
 

@@ -27,6 +27,7 @@ def test_two_servers_and_two_workers_aggregate_every_round_once(tmp_path: Path, 
         "pause_seconds": 0,
         "poll_seconds": 0.02,
         "margin": 1,
+        "training": "paper",
     }
     with (
         Running("serve", tmp_path / "one", "--no-worker", "--database", database, **settings) as one,

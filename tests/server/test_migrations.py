@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, select, text
 
 from eitr.aggregation.fused.rule import SKETCH
 from eitr.aggregation.reputation_model import HISTORY
 from eitr.errors import InputError
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import Base, RuleStateRow
+from eitr.server.db.tables import AuditRow, Base, RoundRow, RoundStatus, RuleStateRow, UpdateBytesRow, UpdateRow
 from eitr.server.domain.rule_states import packed, unpacked
 
-FIRST, NEWEST = "0001", "0003"
+PLAN = '{"epochs": 10}'
+FIRST, NEWEST = "0001", "0004"
 
 
 def test_the_migrations_lead_to_the_tables(empty_address: str) -> None:
@@ -109,3 +110,46 @@ def test_every_table_has_its_place(empty_address: str) -> None:
     database = Database(empty_address)
     schema.upgrade(database)
     assert set(inspect(database.engine).get_table_names()) == {*Base.metadata.tables, "alembic_version"}
+
+
+def test_a_round_of_protocol_1_is_abandoned_and_reputations_stay(
+    empty_address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = Database(empty_address)
+    schema.upgrade(database, "0003")
+    reputations = packed({HISTORY: np.array([0.75, 0.5])})
+    with database.engine.begin() as connection:
+        for statement in (
+            "INSERT INTO vocabularies VALUES ('v', :data)",
+            "INSERT INTO models (version, created, origin, layers, weights, sha256, vocabulary) "
+            "VALUES (1, '2026-01-01', 'shipped', '[2, 6]', :data, 's', 'v')",
+            "INSERT INTO participants (id, secret_hash, enrolled, seen) "
+            "VALUES ('ann', :data, '2026-01-01', '2026-01-01')",
+            "INSERT INTO memories VALUES ('ann', 'fused', 3, :data, NULL, 1)",
+            *(
+                "INSERT INTO rounds (id, state, under_way, base, opened, deadline, minimum, quorum, maximum, "
+                "grace_seconds, plan, received, attempts, owner) VALUES "
+                f"({id}, '{state}', {under_way}, 1, '2026-01-01', '2026-01-02', 1, 1, 1, 0, '{PLAN}', 1, 0, 'w')"
+                for id, state, under_way in ((1, "published", "NULL"), (2, "aggregating", "true"))
+            ),
+            "INSERT INTO updates (id, round, participant, sha256, encoding, size, received) "
+            "VALUES (7, 2, 'ann', :data, 'e', 4, '2026-01-01')",
+            'INSERT INTO octets ("update", data) VALUES (7, :data)',
+        ):
+            given = {"data": reputations} if ":data" in statement else {}
+            connection.execute(text(statement), given)
+    with caplog.at_level("WARNING", "eitr.server"):
+        schema.upgrade(database)
+    assert "round 2 was abandoned: the server was upgraded" in caplog.text
+    with database.reading() as session:
+        ended, abandoned = (session.get_one(RoundRow, id) for id in (1, 2))
+        assert ended.status == RoundStatus.PUBLISHED
+        assert (abandoned.status, abandoned.under_way, abandoned.owner) == (RoundStatus.ABANDONED, None, None)
+        assert abandoned.ended is not None
+        assert "version 2 of the protocol" in str(abandoned.reason)
+        assert ended.plan == abandoned.plan == {"method": "paper", "epochs": 10}
+        assert session.scalars(select(UpdateBytesRow)).all() == []
+        assert session.get_one(UpdateRow, 7).participant == "ann", "that it was received stays known"
+        assert session.get_one(RuleStateRow, ("ann", "fused")).arrays == reputations
+        entry = session.scalars(select(AuditRow)).one()
+        assert (entry.action, entry.detail["round"]) == ("abandoned a round", 2)

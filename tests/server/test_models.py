@@ -20,7 +20,7 @@ def test_version_one_is_the_shipped_model_and_is_published_once(federation: Fede
     current = federation.models.current()
     assert current.version == 1
     assert np.array_equal(federation.models.vector(1), shipped.model.vector)
-    assert current.sha256 == hashlib.sha256(shipped.model.vector.astype("<f4").tobytes()).hexdigest()
+    assert current.model.sha256 == hashlib.sha256(shipped.model.vector.astype("<f4").tobytes()).hexdigest()
     with federation.database.reading() as session:
         score = session.scalars(select(ModelRow.accuracy)).one()
     assert score is not None

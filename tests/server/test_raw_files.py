@@ -135,6 +135,7 @@ def test_a_killed_server_leaves_no_update_once_it_has_started_again(tmp_path: Pa
         "pause_seconds": 3600,
         "poll_seconds": 0.05,
         "margin": 1,
+        "training": "paper",
     }
     base = Classifier.shipped().model.vector
     data = [(base + 1e-3 * (person + 1)).astype("<f4").tobytes() for person in range(2)]

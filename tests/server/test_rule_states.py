@@ -85,14 +85,17 @@ def names(row: RuleStateRow) -> set[str]:
     return set(rule_states.unpacked(row.arrays))
 
 
-def test_the_seed_is_not_stored_with_the_round(federation: Federation) -> None:
+@pytest.mark.parametrize(("training", "start"), [("private", 0), ("paper", Network().first_layer)])
+def test_the_seed_is_not_stored_with_the_round(address: str, tmp_path: Path, training: str, start: int) -> None:
+    federation = Federation(tmp_path, address, training=training)
     number = federation.full_round(federation.enrol(4))
     federation.worker().step()
     found = federation.rounds.get(number)
     assert found is not None
     assert found.rule_settings is not None
     assert "seed" not in found.rule_settings
-    assert found.rule_settings["start"] == Network().first_layer
+    assert found.rule_settings["start"] == start, "the first layer is not remembered; private updates do not hold it"
+    federation.close()
 
 
 def test_steps_of_somebody_who_stays_away_are_forgotten_when_they_have_faded(address: str, tmp_path: Path) -> None:
@@ -154,7 +157,7 @@ def test_steps_of_another_key_are_left_out_and_reputations_are_not(federation: F
     rule, network = federation.settings.make_rule(), Network()
     with federation.database.reading() as session:
         same, other = (
-            rule_states.load(session, rule, people, rule_states.projection_hash(rule, key, network))
+            rule_states.load(session, rule, people, rule_states.projection_hash(rule, key, network, federation.first))
             for key in (federation.key, OTHER_KEY)
         )
     assert set(same.memory) == {SKETCH, HISTORY}

@@ -43,6 +43,7 @@ def test_a_round_with_attackers_gives_the_model_of_the_command_line(tmp_path: Pa
     chance = random.Random(order)
     state = tmp_path / "memory.safetensors"
     settings: dict[str, Any] = {
+        "training": "paper",  # the command line knows no pool, and scores whole models
         "minimum": 2,
         "quorum": 10,
         "maximum": 10,

@@ -11,6 +11,8 @@ from eitr.aggregation.interface import Rule
 from eitr.aggregation.registry import make_rule, rule_class
 from eitr.errors import InputError
 from eitr.model.plan import TrainingPlan
+from eitr.model.private import PrivatePlan
+from eitr.model.round_plan import LARGEST, LEAST_NOISE
 from eitr.settings import parse_settings
 
 PREFIX = "EITR_"
@@ -64,12 +66,37 @@ class ServerSettings(BaseSettings):
     maximum: int = Field(1000, ge=1, description="Updates at which a round closes at once.")
     minimum: int = Field(5, ge=1, description="With fewer updates, a round is abandoned at its deadline.")
 
-    epochs: int = Field(10, ge=1, description="Training: passes over a participant's pages.")
-    max_batches: int = Field(30, ge=1, description="Training: batches in an epoch, at most.")
-    batch_size: int = Field(64, ge=1, description="Training: pages in a batch.")
-    learning_rate: float = Field(0.01, ge=0, description="Training: learning rate of SGD.")
-    momentum: float = Field(0.8, ge=0, lt=1, description="Training: momentum of SGD.")
-    dropout: float = Field(0.5, ge=0, lt=1, description="Training: the share of hidden units that dropout sets to 0.")
+    training: Literal["private", "paper"] = Field(
+        "private",
+        description="How participants train: private (the last layers, with cover pages and noise), or paper (all "
+        "layers, for research: such updates give away which words occur on participants' pages).",
+    )
+    layers: int = Field(
+        1, ge=1, description="Private training: how many of the last layers are trained, never the first one."
+    )
+    cover_pages: int = Field(
+        200, ge=0, description="Private training: public pages that are trained on beside own ones."
+    )
+    own_weight: float = Field(
+        4.0, gt=0, le=LARGEST, description="Private training: how much an own page counts beside a cover page."
+    )
+    noise: float = Field(
+        4.0,
+        allow_inf_nan=False,
+        description="Private training: standard deviation of the noise, in multiples of the most that an own page can "
+        "move a parameter; at least 4.",
+    )
+    private_learning_rate: float = Field(
+        0.05, gt=0, le=LARGEST, description="Private training: learning rate of the one step."
+    )
+    epochs: int = Field(10, ge=1, description="Training as in the paper: passes over a participant's pages.")
+    max_batches: int = Field(30, ge=1, description="Training as in the paper: batches in an epoch, at most.")
+    batch_size: int = Field(64, ge=1, description="Training as in the paper: pages in a batch.")
+    learning_rate: float = Field(0.01, ge=0, description="Training as in the paper: learning rate of SGD.")
+    momentum: float = Field(0.8, ge=0, lt=1, description="Training as in the paper: momentum of SGD.")
+    dropout: float = Field(
+        0.5, ge=0, lt=1, description="Training as in the paper: the share of hidden units that dropout sets to 0."
+    )
 
     uploads_at_once: int = Field(128, ge=1, description="Updates received at the same time; further ones wait.")
     upload_seconds: Seconds = Field(60.0, description="How long one update may take to arrive.")
@@ -106,6 +133,13 @@ class ServerSettings(BaseSettings):
             raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
         return value
 
+    @field_validator("noise")
+    @classmethod
+    def _enough_noise(cls, value: float) -> float:
+        if value < LEAST_NOISE:
+            raise ValueError(f"participants refuse plans with noise below {LEAST_NOISE:g}: set at least so much")
+        return value
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if not self.minimum <= self.quorum <= self.maximum:
@@ -120,9 +154,20 @@ class ServerSettings(BaseSettings):
         """Return the rule that rounds are aggregated by."""
         return make_rule(self.rule, **parse_settings(rule_class(self.rule), self.rule_settings))
 
+    def private_plan(self, clip: float) -> PrivatePlan:
+        """Return the instructions for private training of a round in which gradients are cut to the length `clip`."""
+        return PrivatePlan(
+            layers=self.layers,
+            cover_pages=self.cover_pages,
+            own_weight=self.own_weight,
+            clip=clip,
+            learning_rate=self.private_learning_rate,
+            noise=self.noise,
+        )
+
     @property
-    def plan(self) -> TrainingPlan:
-        """The part of a round's instructions that concerns training."""
+    def paper_plan(self) -> TrainingPlan:
+        """The instructions for training as in the paper."""
         return TrainingPlan(
             epochs=self.epochs,
             max_batches=self.max_batches,

@@ -29,7 +29,15 @@ HONEST, ATTACKERS, ROUNDS = 9, 3, 8
 QUARANTINED, ABANDONED = 5, 7
 VALUES = 250_000
 DETECTORS = ("magnitude", "direction", "residual", "collusion", "validation")
-PLAN = {"epochs": 10, "max_batches": 30, "batch_size": 64, "learning_rate": 0.01, "momentum": 0.8, "dropout": 0.5}
+PLAN = {
+    "method": "paper",
+    "epochs": 10,
+    "max_batches": 30,
+    "batch_size": 64,
+    "learning_rate": 0.01,
+    "momentum": 0.8,
+    "dropout": 0.5,
+}
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def test_nobody_rolls_back_to_what_is_current_or_gone(site, browser):
 
 
 def test_rounds_are_opened_closed_and_abandoned_by_name(make_site: MakeSite):
-    site = make_site(under_way=False)
+    site = make_site(under_way=False, training="paper")  # the example's vocabulary has no pool
     browser = site.signed_in()
     assert "No round is under way" in browser.get("/").text
     assert browser.act("/rounds/open").headers["location"] == "/?notice=opened"
@@ -94,6 +94,16 @@ def test_rounds_are_opened_closed_and_abandoned_by_name(make_site: MakeSite):
     assert (rounds(site)[OPEN].status, rounds(site)[OPEN].reason) == (RoundStatus.ABANDONED, "wrong   plan")
     assert site.audit()[-1] == (OPERATOR, "abandoned a round", {"round": OPEN, "reason": "wrong   plan"})
     assert browser.act(f"/rounds/{OPEN}/abandon", reason="again").status_code == 409
+
+
+def test_without_a_pool_no_private_round_opens_and_the_operator_is_told(make_site: MakeSite):
+    site = make_site(under_way=False)
+    answer = site.signed_in().act("/rounds/open")
+    assert answer.status_code == 409
+    assert "no pool of cover pages" in answer.text
+    assert site.services.rounds.current() is None
+    manifest = site.services.models.current().manifest()
+    assert (manifest["pool"], manifest["training"]) == (None, {"method": "paper"})
 
 
 def test_a_round_that_is_being_aggregated_cannot_be_abandoned(site, browser):

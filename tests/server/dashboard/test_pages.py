@@ -297,7 +297,7 @@ class TestProblems:
             assert answer.status_code in (400, 404), path
             assert answer.headers["content-type"].startswith("text/html"), path
             assert_well_made(answer.text, path)
-        for path in ("/api/v1/nothing", "/api/v1/models/999/weights", "/api/v1/rounds/999/update"):
+        for path in ("/api/v2/nothing", "/api/v2/models/999/weights", "/api/v2/rounds/999/update"):
             answer = browser.get(path)
             assert answer.headers["content-type"] == "application/problem+json", path
         assert site.browser().client.get("/nothing").headers["content-type"] == "application/problem+json"

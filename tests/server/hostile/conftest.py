@@ -100,7 +100,8 @@ class RunningServer:
 
     def __init__(self, running: Running, database: Database, folder: Path) -> None:
         self.running, self.database = running, database
-        self.rounds = Rounds(database, read_settings(folder=folder))
+        # Updates of all layers are the largest: what holds for them holds for those of the last layers.
+        self.rounds = Rounds(database, read_settings(folder=folder, training="paper"))
         self.participants = Participants(database, Key.of(folder))
         self.http = httpx.Client(base_url=running.address, timeout=300)
         self.port = int(running.address.rpartition(":")[2])
@@ -112,7 +113,7 @@ class RunningServer:
         self.database.close()
 
     def enrol(self, invitation: str | None = None) -> Person:
-        answer = self.http.post("/api/v1/participants", json={"invitation": invitation} if invitation else {})
+        answer = self.http.post("/api/v2/participants", json={"invitation": invitation} if invitation else {})
         assert answer.status_code == 201, answer.text
         person = Person(**answer.json())
         self.private |= {person.id, person.secret}
@@ -159,7 +160,7 @@ class RunningServer:
             sent["Content-Digest"] = made
         if kind is not None:
             sent["Content-Type"] = kind
-        return self.http.put(f"/api/v1/rounds/{round}/update", content=data, headers=sent)
+        return self.http.put(f"/api/v2/rounds/{round}/update", content=data, headers=sent)
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=300)
@@ -235,7 +236,7 @@ def update_head(person: Person, round: int, data: bytes, *more: str) -> bytes:
     )
     return request(
         "PUT",
-        f"/api/v1/rounds/{round}/update",
+        f"/api/v2/rounds/{round}/update",
         f"Authorization: {person.headers['Authorization']}",
         f"Content-Type: {PARAMETERS}",
         f"Content-Digest: {digest_of(data)}",

@@ -26,25 +26,25 @@ def _answers(server: RunningServer, person: Person) -> dict[str, httpx.Response]
     round = server.open_round()
     ask = server.http.request
     return {
-        "200": ask("GET", "/api/v1/model"),
-        "200 bytes": ask("GET", "/api/v1/models/1/weights"),
+        "200": ask("GET", "/api/v2/model"),
+        "200 bytes": ask("GET", "/api/v2/models/1/weights"),
         "200 plain": ask("GET", "/healthz"),
         "200 metrics": ask("GET", "/metrics"),
-        "200 openapi": ask("GET", "/api/v1/openapi.json"),
-        "201": ask("POST", "/api/v1/participants"),
+        "200 openapi": ask("GET", "/api/v2/openapi.json"),
+        "201": ask("POST", "/api/v2/participants"),
         "202": server.put(person, round, sound()),
-        "304": ask("GET", "/api/v1/model", headers={"If-None-Match": "*"}),
-        "400": ask("POST", "/api/v1/participants", content=b"{"),
-        "401": ask("GET", "/api/v1/me/export"),
-        "403": ask("POST", "/api/v1/participants", json={"invitation": "unknown"}),
+        "304": ask("GET", "/api/v2/model", headers={"If-None-Match": "*"}),
+        "400": ask("POST", "/api/v2/participants", content=b"{"),
+        "401": ask("GET", "/api/v2/me/export"),
+        "403": ask("POST", "/api/v2/participants", json={"invitation": "unknown"}),
         "404": ask("GET", "/nothing"),
         "404 round": server.put(person, 2**31 - 1, b""),
-        "405": ask("DELETE", "/api/v1/model"),
+        "405": ask("DELETE", "/api/v2/model"),
         "409": server.put(person, round, sound(1)),
-        "413": ask("POST", "/api/v1/participants", content=bytes(70_000)),
+        "413": ask("POST", "/api/v2/participants", content=bytes(70_000)),
         "415": server.put(person, round, b"", "text/html"),
         "422": server.put(person, round, b""),
-        "204": ask("DELETE", "/api/v1/me", headers=person.headers),
+        "204": ask("DELETE", "/api/v2/me", headers=person.headers),
     }
 
 
@@ -59,8 +59,8 @@ def test_every_answer_carries_the_headers_of_security(server: RunningServer, per
 
 def test_what_is_private_is_not_kept_by_caches(server: RunningServer, person: Person) -> None:
     private = [
-        server.http.get("/api/v1/me/export", headers=person.headers),
-        server.http.post("/api/v1/participants", json={}),
+        server.http.get("/api/v2/me/export", headers=person.headers),
+        server.http.post("/api/v2/participants", json={}),
     ]
     for answer in private:
         assert answer.headers.get("Cache-Control") == "no-store"
@@ -81,12 +81,12 @@ def broken(starter: ServerStarter) -> Iterator[tuple[RunningServer, Person]]:
 
 
 FAILING = [
-    ("GET", "/api/v1/me/export"),
-    ("GET", "/api/v1/models/1/vocabulary"),
-    ("GET", "/api/v1/rounds/current"),
-    ("POST", "/api/v1/participants"),
-    ("PUT", "/api/v1/rounds/1/update"),
-    ("DELETE", "/api/v1/me"),
+    ("GET", "/api/v2/me/export"),
+    ("GET", "/api/v2/models/1/vocabulary"),
+    ("GET", "/api/v2/rounds/current"),
+    ("POST", "/api/v2/participants"),
+    ("PUT", "/api/v2/rounds/1/update"),
+    ("DELETE", "/api/v2/me"),
 ]
 
 
@@ -109,7 +109,7 @@ def test_a_failure_is_told_by_a_guarded_problem_that_gives_nothing_away(
 
 
 def test_what_nobody_foresaw_is_a_failure_of_the_server(broken: tuple[RunningServer, Person]) -> None:
-    answer = fail(*broken, "GET", "/api/v1/rounds/current")
+    answer = fail(*broken, "GET", "/api/v2/rounds/current")
     assert problem(answer) == "failed"
     assert is_guarded(answer.headers)
 
@@ -131,7 +131,7 @@ def test_logs_are_lines_of_json_without_anybody_in_them(strict: RunningServer) -
     code = strict.invite()
     person = strict.enrol(code)
     private = ["198.51.100.77", "private", code, person.id, person.secret]
-    strict.http.get("/api/v1/model", headers={"X-Forwarded-For": private[0], "User-Agent": "private agent"})
+    strict.http.get("/api/v2/model", headers={"X-Forwarded-For": private[0], "User-Agent": "private agent"})
     strict.say(b"GET /private-\xff HTTP/1.1\r\n\r\n")
     assert strict.put(person, strict.open_round(), sound()).status_code == 202
     assert strict.http.get("/private").status_code == 404

@@ -64,7 +64,7 @@ def test_a_request_that_two_servers_could_read_differently_is_refused(server: Ru
         ("X: one\rY: two",),
     ]:
         with naming(headers):
-            heard = server.say(request("POST", "/api/v1/participants", JSON, *headers, body=b"{}\r\n\r\n" + SMUGGLED))
+            heard = server.say(request("POST", "/api/v2/participants", JSON, *headers, body=b"{}\r\n\r\n" + SMUGGLED))
             assert heard.closed
             assert heard.statuses == [400]
 
@@ -72,7 +72,7 @@ def test_a_request_that_two_servers_could_read_differently_is_refused(server: Ru
 def test_neither_length_nor_chunks_means_no_body_and_what_follows_is_not_one(
     server: RunningServer, person: Person
 ) -> None:
-    heard = server.say(request("GET", "/healthz", body=b"DELETE /api/v1/me HTTP/1.1\r\n\r\n"))
+    heard = server.say(request("GET", "/healthz", body=b"DELETE /api/v2/me HTTP/1.1\r\n\r\n"))
     assert heard.statuses == [200]
     assert server.count(ParticipantRow, id=person.id) == 1
 
@@ -113,13 +113,13 @@ def test_old_http_is_answered_and_the_connection_closed(server: RunningServer, l
 
 def test_an_absolute_address_reaches_the_same_pages(server: RunningServer) -> None:
     assert server.say(request("GET", "http://elsewhere.example/healthz")).statuses == [200]
-    assert server.say(request("GET", "http://elsewhere.example/api/v1/me/export")).statuses == [401]
+    assert server.say(request("GET", "http://elsewhere.example/api/v2/me/export")).statuses == [401]
 
 
 def test_another_method_is_refused_and_nothing_is_sent_back(server: RunningServer) -> None:
     for method in ["TRACE", "OPTIONS", "HEAD", "PATCH", "POST", "PUT", "DELETE", "PROPFIND"]:
         with naming(method):
-            heard = server.say(request(method, "/api/v1/model", "X-Echo: <b>me</b>"))
+            heard = server.say(request(method, "/api/v2/model", "X-Echo: <b>me</b>"))
             assert heard.data.startswith(b"HTTP/1.1 405 ")
             assert b"<b>" not in heard.data
             if method != "HEAD":  # whose answer has a length, but no body
@@ -128,7 +128,7 @@ def test_another_method_is_refused_and_nothing_is_sent_back(server: RunningServe
 
 def test_no_address_is_made_of_what_the_client_calls_the_host(server: RunningServer) -> None:
     """Or a cache in between would send others there."""
-    for path in ("/api/v1/model/", "/healthz/", "/api/v1/participants/", "//localhost/api/v1/model/"):
+    for path in ("/api/v2/model/", "/healthz/", "/api/v2/participants/", "//localhost/api/v2/model/"):
         heard = server.say(f"GET {path} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n".encode())
         assert b"evil.example" not in heard.data, path
 
@@ -142,7 +142,7 @@ def test_requests_in_a_row_are_answered_in_their_order(server: RunningServer) ->
 
 def test_a_request_refused_before_its_body_leaves_the_next_one_intact(server: RunningServer) -> None:
     """The body of the first is not taken for a request."""
-    first = f"PUT /api/v1/rounds/1/update HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(SMUGGLED)}\r\n\r\n"
+    first = f"PUT /api/v2/rounds/1/update HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(SMUGGLED)}\r\n\r\n"
     heard = server.say(first.encode() + SMUGGLED + HEALTH)
     assert heard.statuses in ([401, 200], [401])
     assert heard.closed
@@ -180,10 +180,10 @@ def test_a_wish_for_another_protocol_is_ignored_and_the_next_request_answered(se
 def test_what_follows_the_body_is_not_taken_for_a_header(server: RunningServer, person: Person) -> None:
     """Trailers never say who asks, nor from where: a proxy looks at headers only."""
     authorization = f"Authorization: {person.headers['Authorization']}\r\n".encode()
-    head = request("GET", "/api/v1/me/export", "Transfer-Encoding: chunked")
+    head = request("GET", "/api/v2/me/export", "Transfer-Encoding: chunked")
     heard = server.say(head + b"0\r\n" + authorization + b"\r\n")
     assert [problem(one) for one in heard.answers] == ["not-enrolled"]
-    head = request("DELETE", "/api/v1/me", "Transfer-Encoding: chunked", "Trailer: Authorization")
+    head = request("DELETE", "/api/v2/me", "Transfer-Encoding: chunked", "Trailer: Authorization")
     server.say(head + b"0\r\n" + authorization + b"\r\n")
     assert server.count(ParticipantRow, id=person.id) == 1
 
@@ -274,7 +274,7 @@ def test_chunks_without_end_are_cut_off_where_little_is_expected(server: Running
         start = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\nTransfer-Encoding: chunked\r\n\r\n"
         return _flood(server, start.encode(), b"f4240\r\n" + b" " * 1_000_000 + b"\r\n", 60)
 
-    paths = ("/api/v1/participants", "/api/v1/model", "/nothing")
+    paths = ("/api/v2/participants", "/api/v2/model", "/nothing")
     # All at once, because the server waits ten seconds before it closes each connection.
     for path, (heard, megabytes) in zip(paths, at_once([partial(flood, path) for path in paths]), strict=True):
         with naming(path):
@@ -284,12 +284,12 @@ def test_chunks_without_end_are_cut_off_where_little_is_expected(server: Running
 
 
 def test_a_small_body_in_chunks_is_read(server: RunningServer) -> None:
-    head = request("POST", "/api/v1/participants", JSON, "Transfer-Encoding: chunked")
+    head = request("POST", "/api/v2/participants", JSON, "Transfer-Encoding: chunked")
     assert server.say(head + b"2\r\n{}\r\n0\r\n\r\n").statuses == [201]
 
 
 def test_a_long_body_is_refused_by_its_announcement(server: RunningServer) -> None:
-    for path in ["/api/v1/participants", "/api/v1/model", "/api/v1/me"]:
+    for path in ["/api/v2/participants", "/api/v2/model", "/api/v2/me"]:
         with naming(path):
             heard = server.say(request("POST", path, JSON, f"Content-Length: {64 * 1024 + 1}"))
             assert [problem(one) for one in heard.answers] == ["too-large"]

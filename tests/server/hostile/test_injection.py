@@ -54,7 +54,7 @@ def assert_harmless(answer: httpx.Response, nasty: str) -> None:
 def test_in_an_invitation(server: RunningServer) -> None:
     for nasty in NASTY:
         with naming(nasty):
-            answer = server.http.post("/api/v1/participants", json={"invitation": nasty})
+            answer = server.http.post("/api/v2/participants", json={"invitation": nasty})
             assert problem(answer) == "invitation-needed"
             assert_harmless(answer, nasty)
 
@@ -62,7 +62,7 @@ def test_in_an_invitation(server: RunningServer) -> None:
 def test_as_the_name_of_a_field(server: RunningServer) -> None:
     for nasty in NASTY:
         with naming(nasty):
-            answer = server.http.post("/api/v1/participants", json={nasty: 1})
+            answer = server.http.post("/api/v2/participants", json={nasty: 1})
             assert problem(answer) == "malformed-request"
             assert_harmless(answer, nasty)
 
@@ -73,13 +73,13 @@ def test_in_every_part_of_an_address(server: RunningServer) -> None:
             person = server.enrol()
             part = quote(nasty, safe="")
             for method, path in (
-                ("GET", f"/api/v1/models/{part}/weights"),
-                ("GET", f"/api/v1/models/1/{part}"),
-                ("PUT", f"/api/v1/rounds/{part}/update"),
+                ("GET", f"/api/v2/models/{part}/weights"),
+                ("GET", f"/api/v2/models/1/{part}"),
+                ("PUT", f"/api/v2/rounds/{part}/update"),
                 ("GET", f"/{part}"),
                 ("GET", f"/api/{part}/model"),
-                ("GET", f"/api/v1/rounds/current?{part}={part}&id={part}"),
-                ("GET", f"/api/v1/me/export?participant={part}&id={part}"),
+                ("GET", f"/api/v2/rounds/current?{part}={part}&id={part}"),
+                ("GET", f"/api/v2/me/export?participant={part}&id={part}"),
             ):
                 headers = {**person.headers, "Content-Digest": "x"}
                 answer = server.http.request(method, path, headers=headers)
@@ -111,9 +111,9 @@ def test_in_every_header(server: RunningServer) -> None:
                 "X-Http-Method-Override",
             ):
                 for method, path in (
-                    ("GET", "/api/v1/model"),
-                    ("GET", "/api/v1/me/export"),
-                    ("PUT", "/api/v1/rounds/1/update"),
+                    ("GET", "/api/v2/model"),
+                    ("GET", "/api/v2/me/export"),
+                    ("PUT", "/api/v2/rounds/1/update"),
                 ):
                     answer = server.http.request(method, path, headers={**person.headers, name: nasty})
                     assert answer.status_code in (200, 400, 401, 404, 409, 415), name
@@ -124,7 +124,7 @@ def test_a_wish_without_an_invitation_is_a_wish(server: RunningServer) -> None:
     for body in [b"", b"null", b"{}"]:
         with naming(body):
             answer = server.http.post(
-                "/api/v1/participants", content=body, headers={"Content-Type": "application/json"}
+                "/api/v2/participants", content=body, headers={"Content-Type": "application/json"}
             )
             assert answer.status_code == 201
 
@@ -157,7 +157,7 @@ def test_a_body_that_is_no_wish_is_malformed(server: RunningServer) -> None:
         with naming(body):
             before = server.count(ParticipantRow)
             answer = server.http.post(
-                "/api/v1/participants", content=body, headers={"Content-Type": "application/json"}
+                "/api/v2/participants", content=body, headers={"Content-Type": "application/json"}
             )
             assert problem(answer) == "malformed-request"
             assert len(answer.content) < 2000
@@ -168,19 +168,19 @@ def test_a_wish_of_another_media_type_is_malformed_for_a_form_on_any_page_could_
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/xml"]:
         with naming(kind):
             content = json.dumps({"invitation": "a"})
-            answer = server.http.post("/api/v1/participants", content=content, headers={"Content-Type": kind})
+            answer = server.http.post("/api/v2/participants", content=content, headers={"Content-Type": kind})
             assert problem(answer) == "malformed-request"
 
 
 def test_no_path_leads_to_a_file(server: RunningServer) -> None:
     for path in [
-        "/api/v1/models/../../etc/passwd",
-        "/api/v1/models/../../../../../../etc/passwd",
-        "/api/v1/models/%2e%2e/%2e%2e/etc/passwd",
-        "/api/v1/models/..%2f..%2fetc%2fpasswd/weights",
-        "/api/v1/models/%252e%252e%252fetc/weights",
-        "/api/v1/models/..\\..\\etc\\passwd/weights",
-        "/api/v1/models/1/../../../server.key",
+        "/api/v2/models/../../etc/passwd",
+        "/api/v2/models/../../../../../../etc/passwd",
+        "/api/v2/models/%2e%2e/%2e%2e/etc/passwd",
+        "/api/v2/models/..%2f..%2fetc%2fpasswd/weights",
+        "/api/v2/models/%252e%252e%252fetc/weights",
+        "/api/v2/models/..\\..\\etc\\passwd/weights",
+        "/api/v2/models/1/../../../server.key",
         "/static/../server.key",
         "/static/%2e%2e/server.key",
         "/static/..%2fserver.key",
@@ -244,7 +244,7 @@ def test_a_number_that_cannot_be_one_is_malformed(server: RunningServer) -> None
         with naming(number):
             person = server.enrol()
             for file in ("weights", "vocabulary", "model.safetensors", "tfjs/model.json", "tfjs/weights.bin"):
-                assert problem(server.http.get(f"/api/v1/models/{number}/{file}")) == "malformed-request"
+                assert problem(server.http.get(f"/api/v2/models/{number}/{file}")) == "malformed-request"
             answer = server.put(person, number, b"")
             assert problem(answer) == "malformed-request"
 
@@ -254,20 +254,20 @@ def test_a_number_written_oddly_is_the_same_number_or_malformed(server: RunningS
         with naming(number):
             person = server.enrol()
             meant = str(int(float(number.replace("%20", "").replace("_", ""))))
-            plain = server.http.get(f"/api/v1/models/{meant}/weights")
-            odd = server.http.get(f"/api/v1/models/{number}/weights")
+            plain = server.http.get(f"/api/v2/models/{meant}/weights")
+            odd = server.http.get(f"/api/v2/models/{number}/weights")
             assert odd.status_code == 400 or (odd.status_code, odd.content) == (plain.status_code, plain.content)
             assert server.put(person, number, b"").status_code in (400, server.put(person, meant, b"").status_code)
 
 
 def test_a_missing_version_or_round_is_unknown(server: RunningServer, person: Person) -> None:
-    assert problem(server.http.get("/api/v1/models/2147483647/weights")) == "unknown-version"
+    assert problem(server.http.get("/api/v2/models/2147483647/weights")) == "unknown-version"
     assert problem(server.put(person, 2147483647, b"")) == "unknown-round"
 
 
 def test_odd_tags_are_compared_and_nothing_else(server: RunningServer) -> None:
     for tag in ["*", 'W/"x"', '"' * 500, "," * 900, "W/" * 400, '"a", ' * 150 + "*"]:
         with naming(tag):
-            for path in ("/api/v1/model", "/api/v1/models/1/weights"):
+            for path in ("/api/v2/model", "/api/v2/models/1/weights"):
                 expected = 304 if "*" in tag else 200
                 assert server.http.get(path, headers={"If-None-Match": tag}).status_code == expected

@@ -29,7 +29,7 @@ def unbelieving(starter: ServerStarter) -> Iterator[RunningServer]:
 
 def test_enrolments_from_one_address_are_limited_and_others_are_not_affected(limited: RunningServer) -> None:
     def enrol(address: str) -> tuple[int, str | None]:
-        answer = limited.http.post("/api/v1/participants", json={}, headers={"X-Forwarded-For": address})
+        answer = limited.http.post("/api/v2/participants", json={}, headers={"X-Forwarded-For": address})
         if answer.status_code == 429:
             assert problem(answer) == "too-many-requests"
         return answer.status_code, answer.headers.get("Retry-After")
@@ -46,17 +46,17 @@ def test_enrolments_from_one_address_are_limited_and_others_are_not_affected(lim
 def test_one_household_is_one_address_in_the_new_internet(limited: RunningServer) -> None:
     statuses = [
         limited.http.post(
-            "/api/v1/participants", json={}, headers={"X-Forwarded-For": f"2001:db8:1:1::{number}"}
+            "/api/v2/participants", json={}, headers={"X-Forwarded-For": f"2001:db8:1:1::{number}"}
         ).status_code
         for number in range(ENROLMENTS + 1)
     ]
     assert statuses == [201] * ENROLMENTS + [429]
     mapped = {"X-Forwarded-For": "2001:db8:1:2::1"}
-    assert limited.http.post("/api/v1/participants", json={}, headers=mapped).status_code == 201
+    assert limited.http.post("/api/v2/participants", json={}, headers=mapped).status_code == 201
 
 
 def test_addresses_are_kept_as_keyed_hashes(limited: RunningServer) -> None:
-    limited.http.post("/api/v1/participants", json={}, headers={"X-Forwarded-For": "198.51.100.3"})
+    limited.http.post("/api/v2/participants", json={}, headers={"X-Forwarded-For": "198.51.100.3"})
     kept = limited.rows(LimitRow)
     assert kept
     assert all(len(one.key) == 32 and b"198.51" not in one.key for one in kept)
@@ -65,7 +65,7 @@ def test_addresses_are_kept_as_keyed_hashes(limited: RunningServer) -> None:
 def test_a_wrong_invitation_counts_so_that_codes_cannot_be_tried_out(limited: RunningServer) -> None:
     headers = {"X-Forwarded-For": "198.51.100.4"}
     slugs = [
-        problem(limited.http.post("/api/v1/participants", json={"invitation": f"guess {number}"}, headers=headers))
+        problem(limited.http.post("/api/v2/participants", json={"invitation": f"guess {number}"}, headers=headers))
         for number in range(ENROLMENTS + 1)
     ]
     assert slugs == ["invitation-needed"] * ENROLMENTS + ["too-many-requests"]
@@ -87,19 +87,19 @@ def test_requests_from_one_address_are_limited_before_anything_is_looked_at(limi
     def ask(path: str, _number: int) -> httpx.Response:
         return limited.http.get(path, headers={"X-Forwarded-For": "198.51.100.5"})
 
-    for path in ("/api/v1/model", "/nothing", "/api/v1/me/export"):
+    for path in ("/api/v2/model", "/nothing", "/api/v2/me/export"):
         answered, refusal = refused_after(partial(ask, path))
-        assert answered >= REQUESTS or path != "/api/v1/model"
+        assert answered >= REQUESTS or path != "/api/v2/model"
         assert problem(refusal) == "too-many-requests"
         assert int(refusal.headers["Retry-After"]) > 0
     elsewhere = {"X-Forwarded-For": "198.51.100.6"}
-    assert limited.http.get("/api/v1/model", headers=elsewhere).status_code == 200
+    assert limited.http.get("/api/v2/model", headers=elsewhere).status_code == 200
 
 
 def test_the_address_that_the_proxy_saw_counts_and_not_what_the_client_made_up(limited: RunningServer) -> None:
     def ask(number: int) -> httpx.Response:
         claimed = f"203.0.113.{number % 256}, 198.51.100.7"
-        return limited.http.get("/api/v1/model", headers={"X-Forwarded-For": claimed})
+        return limited.http.get("/api/v2/model", headers={"X-Forwarded-For": claimed})
 
     assert refused_after(ask)[0] >= REQUESTS
 
@@ -113,13 +113,13 @@ def test_those_who_watch_over_the_server_are_not_limited(limited: RunningServer)
 def test_an_odd_address_is_no_failure(limited: RunningServer) -> None:
     for address in ["", "?", "no address", "1.2.3.4.5", "::", "a" * 5000, "127.0.0.1", ",,,"]:
         with naming(address):
-            answer = limited.http.get("/api/v1/model", headers={"X-Forwarded-For": address})
+            answer = limited.http.get("/api/v2/model", headers={"X-Forwarded-For": address})
             assert answer.status_code in (200, 429)
 
 
 def test_only_the_configured_proxy_says_where_a_request_comes_from(unbelieving: RunningServer) -> None:
     def ask(number: int) -> httpx.Response:
-        return unbelieving.http.get("/api/v1/model", headers={"X-Forwarded-For": f"198.51.100.{number % 256}"})
+        return unbelieving.http.get("/api/v2/model", headers={"X-Forwarded-For": f"198.51.100.{number % 256}"})
 
     assert refused_after(ask)[0] >= REQUESTS
 
@@ -127,7 +127,7 @@ def test_only_the_configured_proxy_says_where_a_request_comes_from(unbelieving: 
 def test_without_an_invitation_nobody_takes_part_where_one_is_needed(strict: RunningServer) -> None:
     before, code = strict.count(ParticipantRow), strict.invite()
     for wish in ({}, None, {"invitation": None}, {"invitation": "wrong"}, {"invitation": code.swapcase()}):
-        assert problem(strict.http.post("/api/v1/participants", json=wish)) == "invitation-needed"
+        assert problem(strict.http.post("/api/v2/participants", json=wish)) == "invitation-needed"
     assert strict.count(ParticipantRow) == before
     assert strict.enrol(code).id
     assert strict.count(ParticipantRow) == before + 1

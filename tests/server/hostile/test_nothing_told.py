@@ -82,7 +82,7 @@ def test_an_invalid_update_is_answered_alike_whoever_sends_it(
 
 def test_an_export_holds_what_was_sent_and_no_opinion(judging: tuple[RunningServer, Person, Person]) -> None:
     server, good, bad = judging
-    exports = [server.http.get("/api/v1/me/export", headers=person.headers).json() for person in (good, bad)]
+    exports = [server.http.get("/api/v2/me/export", headers=person.headers).json() for person in (good, bad)]
     for export in exports:
         assert set(export) == {"participant", "enrolled", "seen", "invited", "updates"}
         for update in export["updates"]:
@@ -95,13 +95,13 @@ def test_no_address_that_needs_no_operator_shows_an_opinion(judging: tuple[Runni
     """All of the API, as a participant of bad name; and everything else that could be there."""
     server, _, bad = judging
     round = server.open_round()
-    document = server.http.get("/api/v1/openapi.json").json()
+    document = server.http.get("/api/v2/openapi.json").json()
     walked = 0
     for path, operations in document["paths"].items():
         if not path.startswith("/api/"):
             continue
         for method in operations:
-            if (method, path) == ("delete", "/api/v1/me"):
+            if (method, path) == ("delete", "/api/v2/me"):
                 continue
             address = path.replace("{version}", "1").replace("{id}", str(round))
             answer = server.http.request(method.upper(), address, headers={**bad.headers, "Content-Digest": "x"})
@@ -111,7 +111,7 @@ def test_no_address_that_needs_no_operator_shows_an_opinion(judging: tuple[Runni
             walked += 1
     assert walked >= 9
     for path in ("/observations", "/participants", "/rounds", "/reputation", "/me", "/admin", "/studies", "/metrics"):
-        for prefix in ("", "/api/v1", "/dashboard", "/operator"):
+        for prefix in ("", "/api/v2", "/dashboard", "/operator"):
             answer = server.http.get(f"{prefix}{path}", headers=bad.headers)
             if answer.status_code == 200:
                 assert path == "/metrics"
@@ -123,7 +123,7 @@ def test_no_stranger_sees_how_many_updates_the_open_round_has(judging: tuple[Run
     round = server.open_round(received=7919, quorum=8719, maximum=9871)
     numbers = re.compile("7919|8719|9871")
     assert numbers.search(server.http.get("/metrics").text), "whoever watches over the server sees it"
-    paths = [path for path, known in server.http.get("/api/v1/openapi.json").json()["paths"].items() if "get" in known]
+    paths = [path for path, known in server.http.get("/api/v2/openapi.json").json()["paths"].items() if "get" in known]
     paths += ["/", "/live", "/rounds", f"/rounds/{round}", "/login", "/extension", "/healthz", "/readyz", "/metrics"]
     assert len(paths) > 15
     for path in paths:
@@ -152,8 +152,8 @@ def test_a_strange_method_or_path_makes_no_new_series(judging: tuple[RunningServ
     server, _, _ = judging
     for number in range(20):
         server.http.get(f"/nowhere/{number}")
-        server.http.get(f"/api/v1/models/{number + 1}/weights")
+        server.http.get(f"/api/v2/models/{number + 1}/weights")
     text = server.http.get("/metrics").text
     assert "nowhere" not in text
-    assert 'route="/api/v1/models/{version}/weights"' in text
+    assert 'route="/api/v2/models/{version}/weights"' in text
     assert "/models/1/" not in text

@@ -39,7 +39,7 @@ def nothing_of(server: RunningServer, person: Person) -> bool:
 def test_there_is_no_round_to_send_to_when_none_is_open(server: RunningServer) -> None:
     round = server.open_round()
     server.end_round(round, RoundStatus.ABANDONED)
-    answer = server.http.get("/api/v1/rounds/current")
+    answer = server.http.get("/api/v2/rounds/current")
     assert problem(answer) == "no-round"
     assert int(answer.headers["Retry-After"]) > 0
 
@@ -66,7 +66,7 @@ def test_an_update_after_the_deadline_is_late_although_the_round_was_not_closed_
 ) -> None:
     round = server.open_round(deadline=now() - timedelta(seconds=1))
     assert problem(server.put(person, round, sound())) == "round-closed"
-    assert problem(server.http.get("/api/v1/rounds/current")) == "no-round"
+    assert problem(server.http.get("/api/v2/rounds/current")) == "no-round"
     assert nothing_of(server, person)
 
 
@@ -112,7 +112,7 @@ def test_a_round_that_closes_while_an_update_arrives_does_not_get_it(
 def test_whoever_leaves_while_their_update_arrives_leaves_nothing_behind(any_server: RunningServer) -> None:
     round, person, data = any_server.open_round(), any_server.enrol(), sound()
     with begin_update(any_server, person, round, data, missing=1000) as connection:
-        assert any_server.http.delete("/api/v1/me", headers=person.headers).status_code == 204
+        assert any_server.http.delete("/api/v2/me", headers=person.headers).status_code == 204
         connection.sendall(data[-1000:])
         heard = listen(connection)
     assert [problem(one) for one in heard.answers] == ["not-enrolled"]
@@ -193,7 +193,7 @@ def test_many_may_enrol_at_once_the_very_first_time(any_server: RunningServer) -
     before = any_server.count(ParticipantRow)
     for number in range(4):
         headers = {"X-Forwarded-For": f"198.51.100.{number}"}
-        wish = partial(any_server.http.post, "/api/v1/participants", json={}, headers=headers)
+        wish = partial(any_server.http.post, "/api/v2/participants", json={}, headers=headers)
         answers = at_once([wish] * 10)
         assert [answer.status_code for answer in answers] == [201] * 10
     assert any_server.count(ParticipantRow) == before + 40
@@ -201,7 +201,7 @@ def test_many_may_enrol_at_once_the_very_first_time(any_server: RunningServer) -
 
 def test_one_invitation_used_many_times_at_once_is_one_participant(any_server: RunningServer) -> None:
     code = any_server.invite()
-    wish = partial(any_server.http.post, "/api/v1/participants", json={"invitation": code})
+    wish = partial(any_server.http.post, "/api/v2/participants", json={"invitation": code})
     answers: list[httpx.Response] = at_once([wish] * 8)
     assert {answer.status_code for answer in answers} <= {201, 503}
     people = {answer.json()["id"] for answer in answers if answer.status_code == 201}
@@ -213,8 +213,8 @@ def test_leaving_while_asking_is_no_failure(any_server: RunningServer) -> None:
     """Whatever comes first, the other is answered in order."""
     for _ in range(5):
         person = any_server.enrol()
-        ask = partial(any_server.http.get, "/api/v1/me/export", headers=person.headers)
-        leave = partial(any_server.http.delete, "/api/v1/me", headers=person.headers)
+        ask = partial(any_server.http.get, "/api/v2/me/export", headers=person.headers)
+        leave = partial(any_server.http.delete, "/api/v2/me", headers=person.headers)
         answers = at_once([ask, leave] * 4)
         assert {answer.status_code for answer in answers} <= {200, 204, 401}
         assert any_server.count(ParticipantRow, id=person.id) == 0
@@ -225,10 +225,10 @@ def test_whoever_left_at_one_server_is_a_stranger_at_its_twin(starter: ServerSta
     (starter.folder / "twin").symlink_to(starter.folder / "common")
     with starter.open("twin") as twin:
         person, round = server.enrol(), server.open_round()
-        assert server.http.get("/api/v1/me/export", headers=person.headers).status_code == 200
-        assert twin.http.delete("/api/v1/me", headers=person.headers).status_code == 204
-        assert problem(server.http.get("/api/v1/me/export", headers=person.headers)) == "not-enrolled"
+        assert server.http.get("/api/v2/me/export", headers=person.headers).status_code == 200
+        assert twin.http.delete("/api/v2/me", headers=person.headers).status_code == 204
+        assert problem(server.http.get("/api/v2/me/export", headers=person.headers)) == "not-enrolled"
         assert problem(server.put(person, round, sound())) == "not-enrolled"
         assert server.put(person, round, b"invalid").status_code in (401, 422)
-        assert server.http.delete("/api/v1/me", headers=person.headers).status_code in (204, 401)
+        assert server.http.delete("/api/v2/me", headers=person.headers).status_code in (204, 401)
         assert nothing_of(server, person)

@@ -47,17 +47,18 @@ def as_bytes(_context: Any, value: Any) -> bytes:
 
 
 OPERATIONS = [
-    "POST /api/v1/participants",
-    "GET /api/v1/me/export",
-    "DELETE /api/v1/me",
-    "GET /api/v1/model",
-    "GET /api/v1/models/{version}/weights",
-    "GET /api/v1/models/{version}/vocabulary",
-    "GET /api/v1/models/{version}/model.safetensors",
-    "GET /api/v1/models/{version}/tfjs/model.json",
-    "GET /api/v1/models/{version}/tfjs/weights.bin",
-    "GET /api/v1/rounds/current",
-    "PUT /api/v1/rounds/{id}/update",
+    "POST /api/v2/participants",
+    "GET /api/v2/me/export",
+    "DELETE /api/v2/me",
+    "GET /api/v2/model",
+    "GET /api/v2/models/{version}/weights",
+    "GET /api/v2/models/{version}/vocabulary",
+    "GET /api/v2/models/{version}/model.safetensors",
+    "GET /api/v2/models/{version}/tfjs/model.json",
+    "GET /api/v2/models/{version}/tfjs/weights.bin",
+    "GET /api/v2/pools/{sha256}",
+    "GET /api/v2/rounds/current",
+    "PUT /api/v2/rounds/{id}/update",
 ]
 
 
@@ -65,7 +66,7 @@ OPERATIONS = [
 def api(server: RunningServer) -> Any:
     """The API as its document describes it; a round is open."""
     server.open_round()
-    return schemathesis.openapi.from_url(f"{server.running.address}/api/v1/openapi.json")
+    return schemathesis.openapi.from_url(f"{server.running.address}/api/v2/openapi.json")
 
 
 def test_every_operation_is_known_here(api: Any) -> None:

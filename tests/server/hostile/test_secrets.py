@@ -17,7 +17,7 @@ from tests.server.hostile.conftest import Person, RunningServer, problem, sound
 def export(server: RunningServer, authorization: str | bytes) -> str:
     """Ask for one's own data; return "ok" or the kind of problem."""
     headers: Any = [("Authorization", authorization)]
-    answer = server.http.get("/api/v1/me/export", headers=headers)
+    answer = server.http.get("/api/v2/me/export", headers=headers)
     if answer.status_code == 200:
         return "ok"
     assert answer.headers["WWW-Authenticate"] == "Bearer"
@@ -90,7 +90,7 @@ def test_a_secret_of_strange_letters_opens_nothing(server: RunningServer, victim
 
 
 def test_no_secret_at_all_opens_nothing_and_says_what_is_wanted(server: RunningServer) -> None:
-    for method, path in (("GET", "/api/v1/me/export"), ("DELETE", "/api/v1/me"), ("PUT", "/api/v1/rounds/1/update")):
+    for method, path in (("GET", "/api/v2/me/export"), ("DELETE", "/api/v2/me"), ("PUT", "/api/v2/rounds/1/update")):
         answer = server.http.request(method, path, headers={"Content-Digest": "x"})
         assert problem(answer) == "not-enrolled"
         assert answer.headers["WWW-Authenticate"] == "Bearer"
@@ -98,7 +98,7 @@ def test_no_secret_at_all_opens_nothing_and_says_what_is_wanted(server: RunningS
 
 def test_the_answer_does_not_tell_whether_a_participant_exists(server: RunningServer, victim: Person) -> None:
     answers = [
-        server.http.get("/api/v1/me/export", headers={"Authorization": f"Bearer {id}.{'A' * 43}"})
+        server.http.get("/api/v2/me/export", headers={"Authorization": f"Bearer {id}.{'A' * 43}"})
         for id in (victim.id, "0" * 32)
     ]
     one, other = (({**answer.headers, "date": ""}, answer.status_code, answer.content) for answer in answers)
@@ -108,7 +108,7 @@ def test_the_answer_does_not_tell_whether_a_participant_exists(server: RunningSe
 def test_of_two_authorizations_the_second_does_not_help(server: RunningServer, victim: Person, person: Person) -> None:
     wrong = ("Authorization", f"Bearer {victim.id}.{person.secret}")
     right = ("Authorization", person.headers["Authorization"])
-    answer = server.http.get("/api/v1/me/export", headers=[wrong, right])
+    answer = server.http.get("/api/v2/me/export", headers=[wrong, right])
     assert answer.status_code == 401 or answer.json()["participant"] == person.id
 
 
@@ -136,10 +136,10 @@ def test_coming_back_with_the_same_invitation_ends_the_old_secret(server: Runnin
 def test_whoever_left_is_a_stranger_at_once(server: RunningServer, person: Person) -> None:
     round = server.open_round()
     assert server.put(person, round, sound()).status_code == 202
-    assert server.http.delete("/api/v1/me", headers=person.headers).status_code == 204
+    assert server.http.delete("/api/v2/me", headers=person.headers).status_code == 204
     assert export(server, person.headers["Authorization"]) == "not-enrolled"
     assert problem(server.put(person, round, sound())) == "not-enrolled"
-    assert problem(server.http.delete("/api/v1/me", headers=person.headers)) == "not-enrolled"
+    assert problem(server.http.delete("/api/v2/me", headers=person.headers)) == "not-enrolled"
     assert server.count(ParticipantRow, id=person.id) == server.count(UpdateRow, participant=person.id) == 0
 
 

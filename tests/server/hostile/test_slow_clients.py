@@ -62,7 +62,7 @@ def test_what_comes_after_the_answer_is_dropped_and_the_next_request_answered(ha
 
 @pytest.mark.parametrize("framing", ["Content-Length: 100", "Transfer-Encoding: chunked"])
 def test_a_request_to_enrol_that_does_not_end_is_given_up(hasty: RunningServer, framing: str) -> None:
-    heard = hasty.say(request("POST", "/api/v1/participants", "Content-Type: application/json", framing))
+    heard = hasty.say(request("POST", "/api/v2/participants", "Content-Type: application/json", framing))
     assert heard.closed
     assert heard.statuses in ([408], [])
 

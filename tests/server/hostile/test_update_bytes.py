@@ -310,7 +310,7 @@ def test_what_is_compressed_is_refused_before_it_came(server: RunningServer, rou
 def test_a_compressed_request_to_enrol_is_not_unpacked(server: RunningServer) -> None:
     before = server.megabytes
     headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
-    answer = server.http.post("/api/v1/participants", content=_bomb("gzip"), headers=headers)
+    answer = server.http.post("/api/v2/participants", content=_bomb("gzip"), headers=headers)
     assert problem(answer) == "malformed-request"
     assert server.megabytes - before < 40
 

@@ -1,1 +1,1 @@
-"""Version 1 of the protocol between participants and server: `docs/http-protocol.md` describes it."""
+"""Version 2 of the protocol between participants and server: `docs/http-protocol.md` describes it."""

@@ -8,12 +8,13 @@ from eitr import __version__
 from eitr.server.api import models, participants, rounds
 from eitr.server.api.authentication import CredentialChecks
 from eitr.server.api.documents import ProblemDocument
+from eitr.server.domain.models import PREFIX
 from eitr.server.domain.services import Services
 from eitr.server.web.application import web_application
-from eitr.server.web.problems import problem_document
+from eitr.server.web.problems import Problem, problem_document
 
-PREFIX = "/api/v1"
-"""Where the application is mounted."""
+OLD_PREFIX = "/api/v1"
+"""Where version 1 of the protocol was."""
 
 
 def api_application(services: Services) -> FastAPI:
@@ -33,6 +34,17 @@ def api_application(services: Services) -> FastAPI:
     for part in (participants, models, rounds):
         app.include_router(part.router)
     app.openapi_schema = _document(app.openapi())
+    return app
+
+
+def old_api_application(services: Services) -> FastAPI:
+    """Return an application that tells every client of version 1 to update, whatever it asks for."""
+    app = web_application(services, problem_document, streamed=("/{path:path}",), openapi_url=None)
+
+    async def update_needed(*_: Any) -> None:
+        raise Problem("update-needed")
+
+    app.router.default = update_needed
     return app
 
 

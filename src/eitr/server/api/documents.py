@@ -1,6 +1,6 @@
 """The JSON documents of the API."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -36,6 +36,29 @@ class File(Document):
     bytes: int | None = None
 
 
+class PoolFile(Document):
+    """Where the pool of cover pages is."""
+
+    url: str
+    sha256: str
+    bytes: int
+    pages: int
+
+
+class AnnouncedPrivateTraining(Document):
+    """Rounds train the last layers, with cover pages and noise."""
+
+    method: Literal["private"]
+    layers: int
+    clip: float
+
+
+class AnnouncedPaperTraining(Document):
+    """Rounds train all layers: for research."""
+
+    method: Literal["paper"]
+
+
 class Manifest(Document):
     """The current model."""
 
@@ -47,13 +70,28 @@ class Manifest(Document):
     parameters: int
     weights: File
     vocabulary: File
+    pool: PoolFile | None
+    training: Annotated[AnnouncedPrivateTraining | AnnouncedPaperTraining, Field(discriminator="method")]
     safetensors: str
     tfjs: str
 
 
-class Training(Document):
-    """How to train."""
+class PrivateTraining(Document):
+    """How to train the last layers in one step that hides the pages."""
 
+    method: Literal["private"]
+    layers: int
+    cover_pages: int
+    own_weight: float
+    clip: float
+    learning_rate: float
+    noise: float
+
+
+class PaperTraining(Document):
+    """How to train all layers, as in the paper."""
+
+    method: Literal["paper"]
     epochs: int
     max_batches: int
     batch_size: int
@@ -68,7 +106,7 @@ class OpenRound(Document):
     id: int
     base: int = Field(description="The version of the model that training starts from.")
     deadline: str
-    training: Training
+    training: Annotated[PrivateTraining | PaperTraining, Field(discriminator="method")]
 
 
 class Receipt(Document):

@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from eitr.model.files import to_safetensors
 from eitr.model.tfjs import to_tfjs
 from eitr.server.api.documents import Manifest, problems
+from eitr.server.domain import pools
 from eitr.server.domain.models import PublishedModel
 from eitr.server.domain.services import Services
 from eitr.server.web.dependencies import Server
@@ -24,6 +25,11 @@ JSON: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/json": {"schema": {"type": "object"}}}},
     **SAME,
     **problems("unknown-version"),
+}
+POOL: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
+    **SAME,
+    **problems("unknown-pool"),
 }
 HIGHEST_VERSION = 2**31
 
@@ -88,6 +94,15 @@ def tfjs(server: Server, version: Version, request: Request) -> Response:
 def tfjs_weights(server: Server, version: Version, request: Request) -> Response:
     """Return the parameters for TF.js."""
     return weights(server, version, request)
+
+
+@router.get("/pools/{sha256}", response_class=Response, responses=POOL)
+def pool(server: Server, sha256: Annotated[str, Path(max_length=64)], request: Request) -> Response:
+    """Return public pages as vectors, which participants draw cover pages from."""
+    data = pools.content_of(server.database, sha256)
+    if data is None:
+        raise Problem("unknown-pool", "The manifest names the pool of the current model.")
+    return _file(request, data, sha256, "application/octet-stream")
 
 
 def _known(server: Services, version: int) -> PublishedModel:

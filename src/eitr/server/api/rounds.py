@@ -16,6 +16,7 @@ from fastapi import APIRouter, Header, Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
+from eitr.model.round_plan import first_trained, read_plan
 from eitr.model.update_encoding import WIDTHS
 from eitr.server.api.authentication import ParticipantId
 from eitr.server.api.documents import OpenRound, Receipt, problems
@@ -82,7 +83,8 @@ async def send(
     id: Annotated[int, Path(ge=1, lt=HIGHEST_ID)],
     digest: Annotated[str, Header(alias="Content-Digest", max_length=200, description="`sha-256=:BASE64:`, RFC 9530.")],
 ) -> Receipt:
-    """Send an update, one per round. The same bytes again are not a second update and get the same answer."""
+    """Send the trained parameters, once per round. The same bytes again are not a second update and get the same
+    answer."""
     encoding = _encoding(request)
     sha256 = _sha256(digest)
     parameters = await _parameters(request, server, id, participant, sha256)
@@ -141,7 +143,7 @@ class RecentRounds:
         self._lookups: dict[int, asyncio.Task[tuple[RoundRow, int] | None]] = {}
 
     async def get(self, server: Services, id: int) -> tuple[RoundRow, int] | None:
-        """Return a round and how many parameters its base model has; None if there is no such round."""
+        """Return a round and how many parameters it trains; None if there is no such round."""
         known = self._found.get(id)
         if known is not None and time.monotonic() - known[0] < FRESH_SECONDS:
             return known[1], known[2]
@@ -165,7 +167,9 @@ def _round_and_parameters(server: Services, id: int) -> tuple[RoundRow, int] | N
     if round is None:
         return None
     base = server.models.version(round.base)
-    return None if base is None else (round, base.network.size)
+    if base is None:
+        return None
+    return round, base.network.size - first_trained(base.network, read_plan(round.plan))
 
 
 async def _parameters(request: Request, server: Services, id: int, participant: str, sha256: bytes) -> int:

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from starlette.routing import Mount, Route, Router
 
 from eitr.server import operations
-from eitr.server.api.application import PREFIX, api_application
+from eitr.server.api.application import OLD_PREFIX, api_application, old_api_application
 from eitr.server.dashboard.application import dashboard_application
+from eitr.server.domain.models import PREFIX
 from eitr.server.domain.services import Services
 
 
@@ -25,6 +26,7 @@ def application(services: Services) -> Router:
         routes=[
             *(Route(path, monitoring) for path in operations.PATHS),
             Mount(PREFIX, api_application(services)),
+            Mount(OLD_PREFIX, old_api_application(services)),
         ],
         # Not mounted at "/": no pattern matches every path, such as one with a line break.
         default=dashboard_application(services),

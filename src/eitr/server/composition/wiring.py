@@ -7,6 +7,7 @@ from eitr.datasets.validation import ValidationSet
 from eitr.io.private import close_to_others, create_folder
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
+from eitr.server.domain import pools
 from eitr.server.domain.ingest import Ingest
 from eitr.server.domain.keys import FILE, Key
 from eitr.server.domain.limits import EnrolmentLimit, RequestLimit
@@ -15,6 +16,7 @@ from eitr.server.domain.models import Models, publish_shipped
 from eitr.server.domain.participants import Participants
 from eitr.server.domain.rounds import Rounds
 from eitr.server.domain.services import Services
+from eitr.server.domain.training import Training
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
 
@@ -22,7 +24,7 @@ log = logging.getLogger("eitr.server")
 
 
 def prepared_database(settings: ServerSettings) -> tuple[Database, ValidationSet]:
-    """Return the database, upgraded and with a first model in it, and the validation pages."""
+    """Return the database, upgraded and with a first model and its pool in it, and the validation pages."""
     database = Database(settings.database_address)
     close_files(settings.folder, database.file)
     database.check()
@@ -30,6 +32,8 @@ def prepared_database(settings: ServerSettings) -> tuple[Database, ValidationSet
     database.overwrite_old_pages()
     scoring = ValidationSet(settings.validation_pages)
     publish_shipped(database, scoring)
+    pools.add_shipped(database)
+    Training(database, settings).check()
     return database, scoring
 
 
@@ -52,11 +56,13 @@ def build_services(settings: ServerSettings) -> Services:
     key = Key.of(settings.folder)
     database, scoring = prepared_database(settings)
     metrics = Metrics()
+    training = Training(database, settings)
     return Services(
         settings=settings,
         database=database,
         key=key,
-        models=Models(database),
+        training=training,
+        models=Models(database, training),
         rounds=Rounds(database, settings),
         participants=Participants(database, key),
         enrolments=EnrolmentLimit(database, key, settings.enrolments_per_hour),

@@ -126,6 +126,20 @@ class VocabularyRow(Base):
     content: Mapped[bytes]
 
 
+class PoolRow(Base):
+    """Public pages as vectors, which participants draw cover pages from; by the hash of the file."""
+
+    __tablename__ = "pools"
+
+    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    vocabulary: Mapped[str] = mapped_column(ForeignKey("vocabularies.sha256"), index=True)
+    """The vectors are made by this vocabulary, and serve all models that use it."""
+    added: Mapped[datetime]
+    """Of several pools of a vocabulary, the one added last is used."""
+    pages: Mapped[int]
+    content: Mapped[bytes]
+
+
 class ModelRow(Base):
     """A published version. The highest is the current one; none is ever changed."""
 
@@ -167,7 +181,9 @@ class RoundRow(Base):
     maximum: Mapped[int]
     grace_seconds: Mapped[float]
     plan: Mapped[dict[str, Any]]
-    """Instructions for local training."""
+    """Instructions for local training: the document that participants get."""
+    pool: Mapped[str | None] = mapped_column(String(64))
+    """The SHA-256 of the pool that cover pages are drawn from; none with training as in the paper."""
     received: Mapped[int] = mapped_column(default=0)
     complete: Mapped[datetime | None]
     """When the quorum was reached."""

@@ -76,12 +76,12 @@ class InvalidUpdateError(DomainError):
 
 
 class WrongLengthError(InvalidUpdateError):
-    """The update is shorter or longer than the model."""
+    """The update is shorter or longer than the part of the model that its round trains."""
 
     code = "wrong-length"
 
     def __init__(self, expected: int, sent: object) -> None:
-        super().__init__(f"An update to this model has {expected} bytes, this one has {sent}.")
+        super().__init__(f"An update of this round has {expected} bytes, this one has {sent}.")
 
 
 class WrongDigestError(InvalidUpdateError):

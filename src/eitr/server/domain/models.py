@@ -5,7 +5,7 @@ import json
 import logging
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,18 +20,22 @@ from eitr.server.db.connection import Database
 from eitr.server.db.tables import UNDER_WAY, AuditRow, ModelRow, RoundRow, VocabularyRow
 from eitr.server.domain.clock import now
 from eitr.server.domain.rounds import abandoned
+from eitr.server.domain.training import PoolFile, Training
 from eitr.taxonomy import NAMES
 
 log = logging.getLogger("eitr.models")
 FRESH_SECONDS = 0.25
 """How long a process may still show the last version after another process published one."""
+PREFIX = "/api/v2"
+"""Where the API is; the manifest names its files with it."""
+PROTOCOL = 2
 STALE_SECONDS = 1.0
 """... at most, if the database is slow to say so."""
 
 
 @dataclass(frozen=True)
 class PublishedModel:
-    """What the manifest says."""
+    """A version without its weights."""
 
     version: int
     layers: tuple[int, ...]
@@ -44,10 +48,24 @@ class PublishedModel:
         """The network of this version."""
         return Network(self.layers)
 
+
+@dataclass(frozen=True)
+class CurrentModel:
+    """The newest version, and how rounds train it: what the manifest says."""
+
+    model: PublishedModel
+    pool: PoolFile | None
+    training: dict[str, Any]
+
     @property
+    def version(self) -> int:
+        """The number of the version."""
+        return self.model.version
+
+    @cached_property
     def etag(self) -> str:
-        """Changes with every version."""
-        return f'"{self.version}-{self.sha256[:16]}"'
+        """Changes with every version, and when the operator changes how rounds train."""
+        return f'"{self.version}-{hashlib.sha256(self.text).hexdigest()[:16]}"'
 
     @cached_property
     def text(self) -> bytes:
@@ -56,17 +74,20 @@ class PublishedModel:
 
     def manifest(self) -> dict[str, Any]:
         """Return the document that clients read."""
-        here = f"/api/v1/models/{self.version}"
-        size = self.network.size
+        model, pool = self.model, self.pool
+        here = f"{PREFIX}/models/{model.version}"
+        size = model.network.size
         return {
-            "protocol": 1,
-            "version": self.version,
-            "created": self.created,
+            "protocol": PROTOCOL,
+            "version": model.version,
+            "created": model.created,
             "classes": list(NAMES),
-            "layers": list(self.layers),
+            "layers": list(model.layers),
             "parameters": size,
-            "weights": {"url": f"{here}/weights", "sha256": self.sha256, "bytes": 4 * size},
-            "vocabulary": {"url": f"{here}/vocabulary", "sha256": self.vocabulary},
+            "weights": {"url": f"{here}/weights", "sha256": model.sha256, "bytes": 4 * size},
+            "vocabulary": {"url": f"{here}/vocabulary", "sha256": model.vocabulary},
+            "pool": None if pool is None else {"url": f"{PREFIX}/pools/{pool.sha256}", **asdict(pool)},
+            "training": self.training,
             "safetensors": f"{here}/model.safetensors",
             "tfjs": f"{here}/tfjs/model.json",
         }
@@ -75,27 +96,29 @@ class PublishedModel:
 class Models:
     """Reads versions; the newest ones are remembered."""
 
-    def __init__(self, database: Database, remembered: int = 4) -> None:
-        self._database, self._remembered = database, remembered
+    def __init__(self, database: Database, training: Training, remembered: int = 4) -> None:
+        self._database, self._training, self._remembered = database, training, remembered
         self._lock = threading.Lock()
-        self._current: tuple[float, PublishedModel] | None = None
+        self._current: tuple[float, CurrentModel] | None = None
         self._weights: dict[int, bytes] = {}
 
-    def current(self) -> PublishedModel:
+    def current(self) -> CurrentModel:
         """Return the newest version."""
         known = self._current
         if known is not None and time.monotonic() - known[0] < FRESH_SECONDS / 4:
             return known[1]
         with self._database.reading() as session:
-            newest = session.scalar(select(func.max(ModelRow.version)))
-            if known is not None and known[1].version == newest:
-                found = known[1]
-            else:
-                found = described(session.get_one(ModelRow, newest, options=[defer(ModelRow.weights)]))
+            newest = session.scalars(select(func.max(ModelRow.version))).one()
+        found = known[1] if known is not None and known[1].version == newest else self._read(newest)
         self._current = (time.monotonic(), found)
         return found
 
-    def known(self) -> PublishedModel | None:
+    def _read(self, version: int) -> CurrentModel:
+        with self._database.reading() as session:
+            model = session.get_one(ModelRow, version, options=[defer(ModelRow.weights)])
+        return CurrentModel(described(model), self._training.pool_of(version), self._training.announced(version))
+
+    def known(self) -> CurrentModel | None:
         """Return the newest version, if it is known without asking the database."""
         known = self._current
         return known[1] if known is not None and time.monotonic() - known[0] < STALE_SECONDS else None

@@ -1,4 +1,9 @@
-"""The aggregation of a round: its updates become a model, and one transaction ends the round."""
+"""The aggregation of a round: its updates become a model, and one transaction ends the round.
+
+Rules get the trained parameters alone. Parameters that nobody trains would mislead them: `fused` would find almost no
+value rejected, and bound the numbers of a step by a mean over all parameters. Only validation pages need whole models,
+which `_scorer` puts together.
+"""
 
 import time
 from collections.abc import Iterator
@@ -9,11 +14,14 @@ from numpy.typing import NDArray
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from eitr.aggregation.interface import Result, Round, Rule
+from eitr.aggregation.interface import Floats, Result, Round, Rule, Scorer
 from eitr.aggregation.rule_state import RuleState
 from eitr.datasets.validation import Score, ValidationSet
 from eitr.model import Network, Vector
+from eitr.model.private import PrivatePlan, expected_cover_step
+from eitr.model.round_plan import first_trained, read_plan
 from eitr.model.update_encoding import decoded
+from eitr.pages.pool import Pool
 from eitr.pages.vocabulary import Vocabulary
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import (
@@ -21,6 +29,7 @@ from eitr.server.db.tables import (
     ModelRow,
     ObservationRow,
     ParticipantRow,
+    PoolRow,
     RefusalRow,
     RoundRow,
     RoundStatus,
@@ -55,6 +64,8 @@ class _Aggregated:
     projection: bytes
     state: RuleState
     result: Result
+    model: Vector
+    """All parameters of the new model, those that nobody trained included."""
     before: Score
     after: Score
     seconds: float
@@ -79,17 +90,23 @@ class RoundAggregation:
             round = session.get_one(RoundRow, id)
             base = session.get_one(ModelRow, round.base)
             network, vector = Network(tuple(base.layers)), np.frombuffer(base.weights, "<f4").astype(np.float32)
-            rule = rule_states.private_rule(self._rule, self._key, network)
+            plan = read_plan(round.plan)
+            first = first_trained(network, plan)
+            rule = rule_states.private_rule(self._rule, self._key, network, first)
             words = session.get_one(VocabularyRow, base.vocabulary).content.decode()
-            ids, updates = _updates(session, id, vector)
+            ids, updates = _updates(session, id, vector[first:])
+            if isinstance(plan, PrivatePlan):
+                pool = Pool.from_bytes(session.get_one(PoolRow, round.pool).content, width=network.inputs)
+                updates = without_cover(updates, network, vector, pool, plan)
             refused = sorted(session.scalars(select(RefusalRow.participant).where(RefusalRow.round == id)))
-            projection = rule_states.projection_hash(rule, self._key, network)
+            projection = rule_states.projection_hash(rule, self._key, network, first)
             state = rule_states.load(session, rule, sorted({*ids, *refused}), projection)
         vocabulary = Vocabulary.from_json(words)
         for participant in refused:
-            state = rule.refuse(state, participant, network.size)
-        given = Round(vector, updates, ids, index=id, scorer=self._scoring.scorer(network, vocabulary))
-        state, result = rule.update(state, given)
+            state = rule.refuse(state, participant, network.size - first)
+        scorer = _scorer(self._scoring.scorer(network, vocabulary), vector[:first])
+        state, result = rule.update(state, Round(vector[first:], updates, ids, index=id, scorer=scorer))
+        model = np.concatenate([vector[:first], np.asarray(result.model, np.float32)])
         return _Aggregated(
             round=id,
             base=base,
@@ -99,8 +116,9 @@ class RoundAggregation:
             projection=projection,
             state=state,
             result=result,
+            model=model,
             before=self._scoring.score(network, vector, vocabulary),
-            after=self._scoring.score(network, np.asarray(result.model, np.float32), vocabulary),
+            after=self._scoring.score(network, model, vocabulary),
             seconds=time.perf_counter() - start,
         )
 
@@ -121,8 +139,9 @@ class RoundAggregation:
         if not changed(session.execute(update(RoundRow).where(*mine).values(**values))):
             return None
         if outcome is RoundStatus.PUBLISHED:
-            vector = np.asarray(found.result.model, np.float32)
-            new = publish(session, origin="round", vector=vector, like=found.base, score=found.after, round=found.round)
+            new = publish(
+                session, origin="round", vector=found.model, like=found.base, score=found.after, round=found.round
+            )
             session.get_one(RoundRow, found.round).result = new.version
         # Somebody may have left since the updates were read: nothing about them is written.
         involved = {*found.participants, *found.refused}
@@ -170,8 +189,33 @@ class RoundAggregation:
             yield ObservationRow(round=found.round, participant=participant, refused=True, reputation=reputation)
 
 
+def without_cover(
+    updates: NDArray[np.float32], network: Network, base: Vector, pool: Pool, plan: PrivatePlan
+) -> NDArray[np.float32]:
+    """Return updates, (n, trained parameters), minus the step that cover pages cause on average.
+
+    What is left are own pages, noise, and how each draw differs from the mean. The step that is subtracted is not added
+    to the new model: it would train the model on the pool again in every round.
+    """
+    step = expected_cover_step(network, base, pool.rows, pool.labels, plan)
+    return np.asarray(updates - step, np.float32)
+
+
+def _scorer(whole: Scorer, untrained: Vector) -> Scorer:
+    """Return a scorer of trained parameters, which have the untrained ones put before them."""
+
+    def losses(trained: NDArray[np.float32]) -> Floats:
+        rows = np.broadcast_to(untrained, (len(trained), len(untrained)))
+        return whole(np.concatenate([rows, trained], axis=1))
+
+    return losses if len(untrained) else whole
+
+
 def _updates(session: Session, id: int, base: Vector) -> tuple[list[str], NDArray[np.float32]]:
-    """Return participants and their updates, (n, d); a thousand are a gigabyte, so each is decoded into its row."""
+    """Return participants and their updates, (n, d), where `base` is what was trained of the base model.
+
+    A thousand updates of all parameters are a gigabyte, so each is decoded into its row.
+    """
     table = np.empty((len(senders(session, id)), len(base)), np.float32)
     came: list[str] = []
     for participant, encoding, data in update_bytes(session, id):

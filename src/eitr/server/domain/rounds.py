@@ -4,7 +4,7 @@ Every step is one transaction that names the status it starts from: done twice, 
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,10 +12,15 @@ from sqlalchemy import CursorResult, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from eitr.model.round_plan import plan_document
 from eitr.server.db.connection import DELETED, Database
 from eitr.server.db.tables import AuditRow, ModelRow, RoundRow, RoundStatus, UpdateBytesRow, UpdateRow
 from eitr.server.domain.clock import now
+from eitr.server.domain.training import RoundTraining, Training
 from eitr.server.settings import ServerSettings
+
+_ANOTHER_BASE = 0
+"""The number of no round: a new version was published while the plan for the last one was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,7 @@ class Rounds:
 
     def __init__(self, database: Database, settings: ServerSettings) -> None:
         self._database, self._settings = database, settings
+        self._training = Training(database, settings)
 
     def current(self) -> OpenRound | None:
         """Return the round that takes updates; None if there is none."""
@@ -63,13 +69,26 @@ class Rounds:
             return session.scalar(query)
 
     def open(self, who: str = "server") -> int | None:
-        """Open a round for the current model; None if one is under way already."""
+        """Open a round for the current model; None if one is under way already, or none is possible."""
+        while True:
+            with self._database.reading() as session:
+                base = session.scalars(select(func.max(ModelRow.version))).one()
+            # Before the transaction that writes: finding the clip takes a moment, and others would wait.
+            training = self._training.of(base)
+            if training is None:
+                return None
+            opened = self._open(base, training, who)
+            if opened != _ANOTHER_BASE:
+                return opened
+
+    def _open(self, base: int, training: RoundTraining, who: str) -> int | None:
         settings, moment = self._settings, now()
         try:
             with self._database.writing() as session:
                 if session.scalar(select(RoundRow.id).where(RoundRow.under_way.is_(True))) is not None:
                     return None
-                base = session.scalars(select(func.max(ModelRow.version))).one()
+                if session.scalars(select(func.max(ModelRow.version))).one() != base:
+                    return _ANOTHER_BASE
                 added = RoundRow(
                     status=RoundStatus.OPEN,
                     under_way=True,
@@ -80,7 +99,8 @@ class Rounds:
                     quorum=settings.quorum,
                     maximum=settings.maximum,
                     grace_seconds=settings.grace_seconds,
-                    plan=asdict(settings.plan),
+                    plan=plan_document(training.plan),
+                    pool=training.pool,
                     received=0,
                     attempts=0,
                     failures=0,

@@ -41,15 +41,16 @@ def without_steps(data: bytes) -> bytes:
     return packed({name: array for name, array in unpacked(data).items() if array.dtype == np.float64})
 
 
-def private_rule(rule: Rule, key: Key, network: Network) -> Rule:
-    """Return a rule as this server uses it on models of a network: with the server's secret seed, which never changes,
-    and without a memory of the first layer."""
-    return rule.private(seed=int.from_bytes(key.hash("seed", "projection")), start=network.first_layer)
+def private_rule(rule: Rule, key: Key, network: Network, first: int = 0) -> Rule:
+    """Return a rule as this server uses it on updates of a network's parameters from `first` on: with the server's
+    secret seed, which never changes, and without a memory of the first layer."""
+    start = max(0, network.first_layer - first)
+    return rule.private(seed=int.from_bytes(key.hash("seed", "projection")), start=start)
 
 
-def projection_hash(rule: Rule, key: Key, network: Network) -> bytes:
-    """Return what tells steps that can be compared from others: the same for the same rule, seed and network."""
-    return key.hash("projection", f"{rule.name} {network.layers}")
+def projection_hash(rule: Rule, key: Key, network: Network, first: int = 0) -> bytes:
+    """Return what tells steps that can be compared from others: the same for the same rule, seed and parameters."""
+    return key.hash("projection", f"{rule.name} {network.layers}" + (f" from {first}" if first else ""))
 
 
 def load(session: Session, rule: Rule, ids: Sequence[str], projection: bytes) -> RuleState:

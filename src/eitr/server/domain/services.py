@@ -11,6 +11,7 @@ from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.models import Models
 from eitr.server.domain.participants import Participants
 from eitr.server.domain.rounds import Rounds
+from eitr.server.domain.training import Training
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
 
@@ -22,6 +23,7 @@ class Services:
     settings: ServerSettings
     database: Database
     key: Key
+    training: Training
     models: Models
     rounds: Rounds
     participants: Participants

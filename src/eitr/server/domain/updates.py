@@ -1,4 +1,4 @@
-"""Updates as they are received: bytes that must be the parameters of a model, or a difference to one.
+"""Updates as they are received: bytes that must be the trained parameters of a model, or a difference to them.
 
 What the bytes alone show is answered at once, and is evidence against the participant. What the rule thinks of an
 update is never told.

@@ -1,6 +1,7 @@
 """The page where people get the browser extension: the one page of the server that everybody may see."""
 
 import hashlib
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from fastapi import APIRouter
 from starlette.responses import FileResponse, Response
 
 import eitr
+from eitr.model.private import largest_auc
+from eitr.model.round_plan import MOST_USES
 from eitr.server.dashboard.rendering import page
 from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
@@ -31,7 +34,12 @@ def downloads(server: Server) -> Response:
     """Show what there is, with hashes to compare."""
     folder = server.settings.downloads or packaged()
     found = [_package(folder / _file(name), browsers) for name, browsers in BROWSERS.items()]
-    return page("extension.html", packages=[package for package in found if package is not None])
+    return page(
+        "extension.html",
+        packages=[package for package in found if package is not None],
+        training=server.settings.training,
+        bound=percentage_bound(server.settings.noise),
+    )
 
 
 @router.get("/extension/{file}")
@@ -42,6 +50,14 @@ def download(file: str, server: Server) -> Response:
     if path is None or not path.is_file():
         raise Problem("not-found", "There is no such package here.")
     return FileResponse(path, media_type="application/zip", filename=known)
+
+
+def percentage_bound(noise: float) -> int:
+    """Return in how many of 100 cases anybody can be right, at most, about whether a certain page was trained on.
+
+    It is the largest area under the ROC curve, rounded up; a single guess is right less often.
+    """
+    return math.ceil(100 * largest_auc(noise, MOST_USES))
 
 
 def packaged(package: Path = Path(eitr.__file__).parent) -> Path:

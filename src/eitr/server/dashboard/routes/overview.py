@@ -29,6 +29,7 @@ def overview(server: Server, who: SignedIn, notice: str = "") -> Response:
             **live(session, server),
             total=len(everybody),
             model=models.newest(session),
+            training=server.settings.training,
             outcomes=rounds.outcomes(session),
             latest=rounds.listed(session).rows[:SHOWN],
             lowest=participants.sorted_page(everybody, "reputation").rows[:SHOWN],
