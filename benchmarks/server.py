@@ -45,6 +45,7 @@ from benchmarks.server_load import MANIFEST, Connection, Job, Seen
 from benchmarks.server_report import OURS, Burst, Course, Report, as_json, as_markdown, verdicts
 from eitr.model import Vector
 from eitr.model.classifier import Classifier
+from eitr.model.private import trained_from
 
 BODIES = 16
 """Different updates; with more they no longer fit into the processor's cache, with fewer a rule would find them odd."""
@@ -67,6 +68,8 @@ class Plan:
     rounds: int
     """To be aggregated."""
     kinds: Sequence[str]
+    training: str
+    """`private`: updates hold the last layer; `paper`: all layers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         updates=options.updates if options.updates is not None else (300 if quick else 10_000),
         rounds=options.rounds if options.rounds is not None else (2 if quick else 20),
         kinds=options.database or (SQLITE, POSTGRESQL),
+        training=options.training,
     )
     stay_on_cores()
     try:
@@ -96,7 +100,8 @@ def run(plan: Plan, *, quick: bool, against: Path | None = None) -> Report:
     machine = describe_machine(CORES)
     with tempfile.TemporaryDirectory(prefix="server", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        base = Classifier.shipped().model.vector
+        network, vector = Classifier.shipped().model
+        base = vector[0 if plan.training == "paper" else trained_from(network, 1) :]
         bodies = make_bodies(base, folder)
         alone = send_nowhere(plan, bodies)
         _say(f"the clients alone: {alone:.0f} updates/s")
@@ -145,12 +150,14 @@ def _ingest(
     with ExitStack() as stack:
         contenders: list[Naive | Ours] = [
             stack.enter_context(naive_server(cluster, folder, parameters)),
-            stack.enter_context(our_server(cluster, folder, OURS, participants=people)),
+            stack.enter_context(our_server(cluster, folder, OURS, participants=people, training=plan.training)),
         ]
         if against is not None:
             name = f"EITR, {against.name}"
             contenders.append(
-                stack.enter_context(our_server(cluster, folder, name, participants=people, source=against))
+                stack.enter_context(
+                    our_server(cluster, folder, name, participants=people, training=plan.training, source=against)
+                )
             )
         for contender in contenders:  # a turn that does not count: afterwards files have the length they need
             measure(cluster, contender, plan.burst, plan.clients, bodies)
@@ -187,7 +194,9 @@ def _course(cluster: Cluster, ours: Ours, plan: Plan, bodies: list[tuple[str, st
 
 def _rounds(cluster: Cluster, folder: Path, plan: Plan, bodies: list[tuple[str, str]]) -> Burst:
     """Let rounds follow each other."""
-    with our_server(cluster, folder, "rounds", participants=4000, settings=ROUNDS, worker=True) as ours:
+    with our_server(
+        cluster, folder, "rounds", participants=4000, training=plan.training, settings=ROUNDS, worker=True
+    ) as ours:
         job = Job(
             port=ours.process.port,
             connections=plan.clients,
@@ -292,6 +301,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--database", action="append", choices=(SQLITE, POSTGRESQL), help="one kind only (both)")
     parser.add_argument(
         "--against", type=Path, help="a folder with another `eitr` package, to be measured in turns, too"
+    )
+    parser.add_argument(
+        "--training",
+        choices=("private", "paper"),
+        default="private",
+        help="whether updates hold the last layer or, as in the paper, all layers (private)",
     )
     parser.add_argument("--out", type=Path, default=Path("bench-out"), help="folder for the results (bench-out)")
     parser.add_argument("--quick", action="store_true", help="few updates: does it run? The numbers mean nothing")

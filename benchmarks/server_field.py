@@ -162,11 +162,12 @@ class Ours:
     process: Process
     address: str
     tickets: list[str]
+    training: str
 
     def open_round(self) -> int:
         """Abandon the round that is open, if one is, and open a new one."""
         database = Database(self.address)
-        rounds = Rounds(database, read_settings(quorum=10**9, maximum=10**9))
+        rounds = Rounds(database, read_settings(quorum=10**9, maximum=10**9, training=self.training))
         current = rounds.current()
         if current is not None:
             rounds.abandon(current.id, "the benchmark goes on", RoundStatus.OPEN)
@@ -185,7 +186,7 @@ def naive_server(cluster: Cluster, folder: Path, parameters: int) -> Iterator[Na
     command = [sys.executable, "-m", "benchmarks.server_naive", str(port), address, str(parameters)]
     process = Process(command, port, folder / "naive.log", {})
     try:
-        process.wait("/api/v1/model")
+        process.wait("/api/v2/model")
         yield Naive("naive endpoint", process, address, ["nobody.nothing"])
     finally:
         process.stop()
@@ -199,6 +200,7 @@ def our_server(
     *,
     participants: int,
     source: Path | None = None,
+    training: str,
     settings: Mapping[str, str] = ENDLESS,
     worker: bool = False,
 ) -> Iterator[Ours]:
@@ -207,13 +209,13 @@ def our_server(
     address, port = cluster.database(slug), _free_port()
     command = [sys.executable, "-c", "from eitr.cli import main; main()", "serve", "--port", str(port)]
     command += ["--folder", str(folder / slug), "--database", address, *(() if worker else ("--no-worker",))]
-    environment = {**NO_LIMITS, **settings}
+    environment = {**NO_LIMITS, **settings, "EITR_TRAINING": training}
     if source is not None:
         environment["PYTHONPATH"] = str(source)
     process = Process(command, port, folder / f"{slug}.log", environment)
     try:
         process.wait("/readyz")
-        yield Ours(name, process, address, enrol(address, participants))
+        yield Ours(name, process, address, enrol(address, participants), training)
     finally:
         process.stop()
 

@@ -24,8 +24,8 @@ LONGEST = 120.0
 """Seconds after which an answer no longer comes."""
 PAUSE = 0.02
 """Seconds between two questions: for the manifest, or for the next round."""
-MANIFEST = "/api/v1/model"
-CURRENT = "/api/v1/rounds/current"
+MANIFEST = "/api/v2/model"
+CURRENT = "/api/v2/rounds/current"
 NOTHING = memoryview(b"")
 ACCEPTED, CLOSED, NONE = 202, 409, 404
 
@@ -197,7 +197,7 @@ def watch(port: int, until: Callable[[], bool]) -> list[float]:
 
 def _head(round: int, ticket: str, digest: str, length: int) -> bytes:
     return (
-        f"PUT /api/v1/rounds/{round}/update HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ticket}\r\n"
+        f"PUT /api/v2/rounds/{round}/update HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ticket}\r\n"
         f"Content-Type: {PARAMETERS}\r\nContent-Digest: sha-256=:{digest}:\r\nContent-Length: {length}\r\n\r\n"
     ).encode()
 

@@ -63,7 +63,7 @@ def application(address: str, parameters: int) -> FastAPI:
         with sessions() as session, session.begin():
             session.add(NaiveUpdate(round=round, sha256=sha256, received=datetime.now(UTC), data=data))
 
-    @app.put("/api/v1/rounds/{round}/update", status_code=202)
+    @app.put("/api/v2/rounds/{round}/update", status_code=202)
     async def send(round: int, request: Request) -> Any:
         data = await request.body()
         if len(data) != PARAMETER_BYTES * parameters or not np.isfinite(np.frombuffer(data, "<f4")).all():
@@ -72,7 +72,7 @@ def application(address: str, parameters: int) -> FastAPI:
         await run_in_threadpool(insert, round, sha256, data)
         return {"round": round, "sha256": sha256.hex()}
 
-    @app.get("/api/v1/model")
+    @app.get("/api/v2/model")
     async def manifest() -> Response:
         return JSONResponse({"version": 1})
 
