@@ -17,9 +17,9 @@ from sqlalchemy import select, text
 from eitr.client import Participant
 from eitr.model.classifier import Classifier
 from eitr.server.composition.wiring import prepared_database
-from eitr.server.db import connection
+from eitr.server.db import connection, schema
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import RoundRow, RoundStatus, UpdateBytesRow
+from eitr.server.db.tables import AuditRow, RoundRow, RoundStatus, UpdateBytesRow
 from eitr.server.domain.keys import FILE
 from eitr.server.settings import read_settings
 from tests.server.federation import Federation
@@ -237,3 +237,18 @@ def test_a_file_whose_permissions_cannot_be_changed_stops_nothing(
     monkeypatch.setattr(Path, "chmod", refused)
     Federation(folder, f"sqlite:///{folder / 'eitr.db'}").close()
     assert "others can read server, and it cannot be changed: Operation not permitted" in caplog.messages
+
+
+def test_a_second_program_that_ends_leaves_the_log_to_the_first(tmp_path: Path) -> None:
+    file = tmp_path / "eitr.db"
+    database = Database(f"sqlite:///{file}")
+    schema.upgrade(database)
+    insert = "INSERT INTO audit (at, who, action, detail) VALUES ('2026-01-01', 'another program', 'wrote', '{}')"
+    other = f"import sqlite3; c = sqlite3.connect({str(file)!r}); c.execute({insert!r}); c.commit(); c.close()"
+    with database.engine.connect(), database.engine.connect():  # the second is opened while the first has its locks
+        log = file.with_name("eitr.db-wal").stat().st_ino
+        subprocess.run([sys.executable, "-c", other], check=True)
+        assert file.with_name("eitr.db-wal").stat().st_ino == log
+    with database.reading() as session:
+        assert session.scalars(select(AuditRow.who)).all() == ["another program"]
+    database.close()

@@ -13,8 +13,16 @@ def create_folder(path: Path) -> None:
 
 
 def create_file(path: Path, *, new: bool = False) -> None:
-    """Create an empty file that only its owner can read, if it is not there; with `new`, it must not be there."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | (os.O_EXCL if new else 0), 0o600))
+    """Create an empty file that only its owner can read, if it is not there; with `new`, it must not be there.
+
+    A file that is there is not even opened: to close it again would release all locks that SQLite has on it in this
+    process, and another program would then remove the log of a database in use.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        if new:
+            raise
 
 
 def close_to_others(path: Path) -> bool:
