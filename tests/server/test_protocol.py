@@ -100,7 +100,7 @@ def test_the_manifest_and_the_round_say_how_to_train(services: Services) -> None
         "cover_pages": 200,
         "own_weight": 4.0,
         "clip": manifest["training"]["clip"],
-        "learning_rate": 0.05,
+        "learning_rate": 0.005,
         "noise": 4.0,
     }
 

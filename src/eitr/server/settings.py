@@ -87,7 +87,7 @@ class ServerSettings(BaseSettings):
         "move a parameter; at least 4.",
     )
     private_learning_rate: float = Field(
-        0.05, gt=0, le=LARGEST, description="Private training: learning rate of the one step."
+        0.005, gt=0, le=LARGEST, description="Private training: learning rate of the one step."
     )
     epochs: int = Field(10, ge=1, description="Training as in the paper: passes over a participant's pages.")
     max_batches: int = Field(30, ge=1, description="Training as in the paper: batches in an epoch, at most.")

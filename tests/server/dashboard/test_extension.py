@@ -53,3 +53,24 @@ def test_without_a_setting_the_packages_of_the_package_are_offered(make_site, tm
     stranger = make_site(empty=True).browser()
     assert hashlib.sha256((tmp_path / "eitr-firefox.zip").read_bytes()).hexdigest() in stranger.get("/extension").text
     assert stranger.get("/extension/eitr-chrome.zip").content == (tmp_path / "eitr-chrome.zip").read_bytes()
+
+
+def test_everybody_reads_how_this_server_trains(make_site):
+    private, paper = (
+        make_site(empty=True, training=training).browser().get("/extension").text for training in ("private", "paper")
+    )
+    assert "right in at most 60 of 100 cases" in private
+    assert "give away" not in private
+    assert "you give away words of your pages" in paper
+    assert "60 of 100" not in paper
+    assert_well_made(paper, "/extension")
+    careful = make_site(empty=True, noise=8).browser().get("/extension").text
+    assert "right in at most 55 of 100 cases" in careful
+
+
+def test_the_operator_is_warned_of_the_papers_training(make_site):
+    private, paper = (make_site(training=training).signed_in().get("/").text for training in ("private", "paper"))
+    assert "private: last layers, cover pages, noise" in private
+    assert "give away" not in private
+    assert "The updates give away which words" in paper
+    assert_well_made(paper, "/")
