@@ -9,7 +9,6 @@ from eitr.lab.plotting import BLACK, BLUE, VERMILION, as_percent, legend_below, 
 from eitr.lab.results.store import Results
 from eitr.lab.runs.privacy import ANY, BASES, CHOICES, CORRECTIONS, PAPER_SGD, START, Defence, PrivacyRun
 from eitr.lab.runs.profile import Profile
-from eitr.lab.runs.run import Run
 from eitr.model.private import largest_auc
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class Privacy(Experiment):
         "default has the profile's seeds, all else has one. quick: 20 victims, 60 candidates, the last layer alone."
     )
 
-    def runs(self, profile: Profile) -> Sequence[Run]:
+    def runs(self, profile: Profile) -> Sequence[PrivacyRun]:
         """Return the default in all cells, and the other defences in four of them."""
         size: dict[str, Any] = {"data": profile.data, "start": profile.start}
         if profile.quick:
@@ -121,9 +120,9 @@ class Privacy(Experiment):
                 numbers: list[float | None] = []
                 for measure in measures:
                     leak = cell.leak(measure, attack)
-                    numbers.append(leak and leak.mean)
+                    numbers.append(None if leak is None else leak.mean)
                     if measure in WITH_INTERVAL:
-                        numbers.append(leak and leak.error)
+                        numbers.append(None if leak is None else leak.error)
                 where = (run.defence.title, run.own_pages, run.choice, run.uses, run.base, len(cell.results))
                 bound = round(_bound(cell), 4) if attack == RATIO else None
                 table.rows.append((*where, attack, *map(_rounded, numbers), bound))
@@ -232,7 +231,9 @@ def _area(cells: Sequence[Cell], measure: str, what: str) -> ClaimVerdict:
 def _share(cells: Sequence[Cell], measure: str, most: float, claim: str) -> ClaimVerdict:
     found = strongest(cells, measure)
     return ClaimVerdict(
-        claim=claim.format(f"{100 * most:.0f}"), measured=f"At most {100 * found.mean:.1f} % ({found.words}).", holds=found.mean <= most
+        claim=claim.format(f"{100 * most:.0f}"),
+        measured=f"At most {100 * found.mean:.1f} % ({found.words}).",
+        holds=found.mean <= most,
     )
 
 

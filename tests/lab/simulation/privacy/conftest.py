@@ -17,6 +17,7 @@ from eitr.pages.sparse import SparseRows
 from eitr.pages.vocabulary import Vocabulary
 
 WIDTH = 60
+WORDS = tuple(first + second + "a" for first in "bdfghk" for second in "lmnprstvwz")
 NETWORK = Network((WIDTH, 16, 8, 6))
 NO_DEFENCE = Defence(method=PAPER_SGD, layers=3, cover_pages=0, own_weight=1, clip=0, noise=0)
 ALL_CLIPPED = 0.01
@@ -37,9 +38,8 @@ def random_rows(rng, count):
 @pytest.fixture(scope="package")
 def start():
     rng = np.random.default_rng(5)
-    words = tuple(f"word{number:03d}" for number in range(WIDTH))
     vector = (3 * NETWORK.initial(1)).astype(np.float32)
-    model = StartModel("tiny", "tiny", Classifier(Model(NETWORK, vector), Vocabulary(words, np.ones(WIDTH), {})))
+    model = StartModel("tiny", "tiny", Classifier(Model(NETWORK, vector), Vocabulary(WORDS, np.ones(WIDTH), {})))
     model.__dict__["pool"] = Pool(random_rows(rng, 150), rng.integers(6, size=150), b"")
     return model
 
@@ -47,8 +47,7 @@ def start():
 @pytest.fixture(scope="package")
 def examples():
     rng = np.random.default_rng(6)
-    words = tuple(f"word{number:03d}" for number in range(WIDTH))
-    return Examples("tiny", random_rows(rng, 600), rng.integers(6, size=600), np.arange(600) % 2 == 0, words)
+    return Examples("tiny", random_rows(rng, 600), rng.integers(6, size=600), np.arange(600) % 2 == 0, WORDS)
 
 
 @pytest.fixture(scope="package")

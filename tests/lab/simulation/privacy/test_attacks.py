@@ -19,8 +19,11 @@ HIDDEN = Defence(cover_pages=60)
 
 def test_without_a_defence_an_update_gives_its_page_away(measure):
     found = measure(NO_DEFENCE)
-    for attack in ("moved-rows", "subspace", "matched-filter", "least-squares", "whitened-filter", "difference"):
-        assert found[f"auc.{attack}"] > 0.9, attack
+    for attack in ("moved-rows", "subspace"):
+        assert found[f"auc.{attack}"] > 0.95, attack
+    # Ten epochs are not one step along the page's gradient, which is what filters look for.
+    for attack in ("matched-filter", "least-squares", "whitened-filter", "difference"):
+        assert found[f"auc.{attack}"] > 0.8, attack
     assert found["best.moved-rows"] > 0.9
     assert found["words.moved-rows"] > 0.99
     assert found["label.label-bias"] > 0.5

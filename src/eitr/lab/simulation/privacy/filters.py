@@ -9,6 +9,7 @@ is left after a least-squares fit of the pool's pages. Both are one formula, sco
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -77,9 +78,10 @@ def _other_pages(attacker: Attacker, times: int) -> Tensor:
     simulated = attacker.simulated
     if simulated.parts is None or simulated.own == 1:
         return attacker.cover.rows[:0]
-    places = simulated.candidates[:, : simulated.own].flatten().unique()
-    rows = attacker.training.templates(simulated.pages.at(places))
-    return (rows - rows.mean(0)) * ((simulated.own - 1) * times / len(rows)) ** 0.5
+    places = np.unique(simulated.candidates[:, : simulated.own].cpu().numpy())
+    rows = attacker.training.templates(simulated.pages.at(torch.from_numpy(places).to(simulated.steps.device)))
+    variation: Tensor = (rows - rows.mean(0)) * ((simulated.own - 1) * times / len(rows)) ** 0.5
+    return variation
 
 
 def _filtered(attacker: Attacker, real: View, found: Spectrum, ridges: Sequence[float]) -> Guesses:
@@ -99,8 +101,10 @@ def _of_candidates(
     attacker: Attacker, found: Spectrum, ridges: Sequence[float], view: View, observed: Tensor
 ) -> dict[Setting, Tensor]:
     """Return the scores (victims, candidates, labels); a page that many victims have is computed once."""
-    places, inverse = view.candidates.unique(return_inverse=True)
-    victims = torch.arange(len(inverse), device=inverse.device).unsqueeze(1)
+    unique, back = np.unique(view.candidates.cpu().numpy(), return_inverse=True)
+    places, inverse = (torch.from_numpy(one).to(observed.device) for one in (unique, back))
+    inverse = inverse.reshape(view.candidates.shape)
+    victims = torch.arange(len(inverse), device=observed.device).unsqueeze(1)
     scores = _scores(attacker, found, ridges, view.pages.inputs[places], observed)
     return {setting: one[inverse, :, victims] for setting, one in scores.items()}
 

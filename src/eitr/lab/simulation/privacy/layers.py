@@ -43,7 +43,7 @@ class TrainedLayers:
         found, start = [], 0
         for inputs, outputs in self.shapes:
             middle = start + inputs * outputs
-            kernel = parameters[..., start:middle].unflatten(-1, (inputs, outputs))
+            kernel = parameters[..., start:middle].reshape(*parameters.shape[:-1], inputs, outputs)
             found.append((kernel, parameters[..., middle : middle + outputs]))
             start = middle + outputs
         return found

@@ -22,7 +22,7 @@ def likelihood_ratio(attacker: Attacker, real: View) -> Guesses | None:
         return None
     training = attacker.training
     own = real.pages.at(real.candidates[:, : real.own])
-    steps = training.templates(Pages(own.inputs.flatten(0, 1), own.labels.flatten())).unflatten(0, own.labels.shape)
+    steps = training.templates(Pages(own.inputs.flatten(0, 1), own.labels.flatten())).reshape(*own.labels.shape, -1)
     noise = real.parts - steps.sum(1)
     again = torch.randn(noise.shape, device=noise.device, generator=training.generator)
     again *= training.noise / attacker.uses**0.5
@@ -30,6 +30,7 @@ def likelihood_ratio(attacker: Attacker, real: View) -> Guesses | None:
 
     def ratio(left: torch.Tensor) -> torch.Tensor:
         """Return the log-likelihood ratio times the variance; `left` is the update less everything else known."""
-        return (left * steps).sum(2) - half
+        found: torch.Tensor = (left * steps).sum(2) - half
+        return found
 
     return Guesses(view=real, own_known=ratio(noise.unsqueeze(1) + steps), others_known=ratio(again.unsqueeze(1)))

@@ -1,5 +1,6 @@
 """The rows of the first layer that moved: without cover pages they are exactly the words of the pages."""
 
+import torch
 from torch import Tensor
 
 from eitr.lab.simulation.privacy.measures import Guesses
@@ -17,7 +18,8 @@ def moved_rows(attacker: Attacker, real: View) -> Guesses | None:
 
     def moved(steps: Tensor) -> Tensor:
         kernel, _ = layers.split(steps)[0]
-        return kernel.norm(dim=-1)
+        lengths: Tensor = torch.linalg.vector_norm(kernel, dim=-1)
+        return lengths
 
     found = moved(real.steps + attacker.cover.expected)
     # The covariance's diagonal: how far a row moves by chance.

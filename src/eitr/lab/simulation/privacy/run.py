@@ -75,7 +75,8 @@ class World:
     def wrong(self, model: Tensor, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of some pages that a model gets wrong."""
         found = right(self.layers, model, self.pages.at(torch.from_numpy(places).to(model.device)))
-        return places[~found.cpu().numpy()]
+        wrong: NDArray[np.bool_] = ~found.cpu().numpy()
+        return places[wrong]
 
 
 def world_of(layers: int, examples: Examples, start: StartModel, device: torch.device) -> World:

@@ -34,4 +34,5 @@ def _shares(attacker: Attacker, view: View, inputs: Tensor) -> Tensor:
     kept = squares > 1e-10 * squares[:, :1]
     directions = (kernel.double() @ sides) * torch.where(kept, squares.clamp_min(1e-300).rsqrt(), 0.0).unsqueeze(1)
     along = (inputs @ directions.to(inputs.dtype)) ** 2
-    return along.cumsum(-1) / (inputs**2).sum(-1, keepdim=True).clamp_min(1e-12)
+    shares: Tensor = along.cumsum(-1) / (inputs**2).sum(-1, keepdim=True).clamp_min(1e-12)
+    return shares

@@ -180,7 +180,8 @@ class PaperSgd(Training):
         velocity = torch.zeros_like(models)
         for _ in range(self.plan.epochs):
             order = torch.rand(rows.shape, device=device, generator=self.generator).argsort(1)
-            for batch in order.split(self.plan.batch_size, 1)[: self.plan.max_batches]:
+            for start in range(0, rows.shape[1], self.plan.batch_size)[: self.plan.max_batches]:
+                batch = order[:, start : start + self.plan.batch_size]
                 factors = self._factors(models, table.at(rows.gather(1, batch)))
                 scale = weights.gather(1, batch) * shortening(factors, self.clip) / batch.shape[1]
                 velocity.mul_(self.plan.momentum).add_(self.layers.summed(factors, scale))
