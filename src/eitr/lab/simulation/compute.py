@@ -62,14 +62,14 @@ def compute(
             from eitr.lab.simulation import batched_engine
 
             yield from batched_engine.run_all(federated, examples, network, context, initial)
-    private = [run for run in runs if isinstance(run, PrivacyRun)]
-    if private and examples is not None and start is not None:
-        yield from import_module("eitr.lab.simulation.privacy.run").run_all(private, examples, start, context)
     for run in runs:
         if not isinstance(run, ON_PAGES):
             began = time.perf_counter()
             arrays = import_module(KINDS[run.kind]).compute(run, context)
             yield Computed(run, arrays, time.perf_counter() - began)
+    observed = [run for run in runs if isinstance(run, PrivacyRun)]
+    if observed and examples is not None and start is not None:
+        yield from import_module("eitr.lab.simulation.privacy.run").run_all(observed, examples, start, context)
 
 
 def check_runs(runs: Sequence[Run], device: torch.device) -> None:
