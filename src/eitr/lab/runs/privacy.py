@@ -45,16 +45,17 @@ class Defence:
 
     @property
     def title(self) -> str:
-        """Return a few words for tables and figures.
+        """Return a few words for tables and figures; own weight and clip only where they are not the method's usual.
 
         >>> Defence().title
-        'private, last layer, 200 cover, own x4, noise 4'
+        'private, last layer, 200 cover, noise 4'
         >>> Defence(method="paper-sgd", layers=3, cover_pages=0, own_weight=1, clip=0, noise=0).title
         'SGD, 3 layers, 0 cover'
         """
         words = ["private" if self.method == PRIVATE else "SGD"]
         words += ["last layer" if self.layers == 1 else f"{self.layers} layers", f"{self.cover_pages} cover"]
-        words += [f"own x{self.own_weight:g}"] if self.own_weight != 1 else []
+        usual = Defence.own_weight if self.method == PRIVATE else 1.0
+        words += [f"own x{self.own_weight:g}"] if self.own_weight != usual else []
         if self.method == PRIVATE:
             words += [f"clip {self.clip:g}"] if self.clip != Defence.clip else []
             return ", ".join([*words, f"noise {self.noise:g}"])
