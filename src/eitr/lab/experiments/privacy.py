@@ -146,7 +146,7 @@ class Privacy(Experiment):
     @styled
     def figure(self, results: Results) -> "Figure":
         """Draw the strongest attack over two costs, one mark per defence, and over the noise with its bound."""
-        figure, axes = panels(1, 3, height=4.2, share_y=True)
+        figure, axes = panels(1, 3, height=5.6, share_y=True)
         left, middle, right = axes[0]
         cells = [cell for cell in cells_of(results) if cell.run.base == START and cell.run.uses == 1]
         for number, defence in enumerate(dict.fromkeys(cell.run.defence for cell in cells)):
@@ -198,7 +198,7 @@ def _draw_noise(axes: Any, cells: Sequence[Cell]) -> None:
     noises = sorted({cell.run.defence.noise for cell in cells if cell.run.defence == _with_noise(cell)})
     for label, measure, attack, colour, marker in (
         ("strongest attack", "auc", None, BLUE, "o"),
-        ("likelihood ratio, label known", "auc_label_known", RATIO, VERMILION, "s"),
+        ("likelihood ratio", "auc_label_known", RATIO, VERMILION, "s"),
     ):
         points = []
         for noise in noises:
