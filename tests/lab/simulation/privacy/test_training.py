@@ -43,7 +43,7 @@ def test_the_private_step_is_that_of_clients(layers, examples, start):
 def test_the_noise_of_an_update_has_the_stated_deviation(examples, start):
     world, training = training_of(Defence(layers=2, cover_pages=0), examples, start)
     updates, _ = training.updates(world.pages.at(torch.zeros(400, 1, dtype=torch.long)))
-    expected = 4 * 0.05 * 4 * training.clip
+    expected = 4 * PrivatePlan(clip=training.clip).reach
     assert float((updates[:200] - updates[200:]).std() / math.sqrt(2)) == pytest.approx(expected, rel=0.02)
 
 
