@@ -86,8 +86,8 @@ def test_the_new_model_is_what_the_rule_says(federation: Federation) -> None:
     moved = federation.models.vector(2) - federation.base
     assert not moved[: federation.first].any(), "what nobody trains stays as it is"
     own = sent - federation.base[federation.first :] - cover_step(federation)
-    # Steps longer than usual are shortened a little.
-    assert np.abs(moved[federation.first :] - own.mean(axis=0)).max() < 0.01 * np.abs(cover_step(federation)).max()
+    # Steps longer than usual are shortened a little: by far less than the cover step, which is left out.
+    assert np.abs(moved[federation.first :] - own.mean(axis=0)).max() < 0.05 * np.abs(cover_step(federation)).max()
 
 
 def cover_step(federation: Federation) -> np.ndarray:
