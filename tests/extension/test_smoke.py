@@ -155,7 +155,8 @@ def test_what_the_model_does_not_understand_is_not_called_harmless(agreed, site)
 def after_a_while(address):
     """A script that goes elsewhere when a content script, which waits for an idle moment, would have read the page."""
     go = f"location = '{address}'"
-    return f"<script>onload = () => requestIdleCallback(() => setTimeout(() => {{ {go} }}, 1500), {{ timeout: 9000 }})</script>"
+    wait = f"requestIdleCallback(() => setTimeout(() => {{ {go} }}, 1500), {{ timeout: 9000 }})"
+    return f"<script>onload = () => {wait}</script>"
 
 
 def test_nothing_at_all_happens_in_private_windows(agreed, site):

@@ -91,6 +91,7 @@ def test_the_updates_of_the_next_round_are_not_truncated(federation: Federation)
     assert status(federation, number) == RoundStatus.PUBLISHED
 
 
+@pytest.mark.long
 def test_whoever_reads_meanwhile_delays_the_removal_and_loses_nothing(
     federation: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +108,7 @@ def test_whoever_reads_meanwhile_delays_the_removal_and_loses_nothing(
     assert found_in(federation.database, data) == 0
 
 
+@pytest.mark.long
 def test_a_killed_worker_leaves_bytes_that_the_next_one_removes(address: str, tmp_path: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), address], check=False, timeout=300)
     assert killed.returncode == -signal.SIGKILL

@@ -98,6 +98,7 @@ def test_the_seed_is_not_stored_with_the_round(address: str, tmp_path: Path, tra
     federation.close()
 
 
+@pytest.mark.long
 def test_steps_of_somebody_who_stays_away_are_forgotten_when_they_have_faded(address: str, tmp_path: Path) -> None:
     federation = Federation(tmp_path, address, rule_settings=["fading=0.1"])  # 0.1^2 is 1 %
     people = federation.enrol(5)

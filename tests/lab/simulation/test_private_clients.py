@@ -148,7 +148,9 @@ def test_attackers_poison_their_own_pages_and_nobody_elses(name, train, examples
     assert changed.tolist() == population(examples, run).attacker.tolist()
 
 
-@pytest.mark.parametrize("name", ["ipm", "sign-flip", "mimic", "min-max", "inside"])
+@pytest.mark.parametrize(
+    "name", ["ipm", "sign-flip", "mimic", "min-max", pytest.param("inside", marks=pytest.mark.long)]
+)
 def test_attackers_write_vectors_of_trained_parameters(name, simulate, network):
     run = private(rule="fused", attack=make_attack(name), attackers=2, clients=6, rounds=2)
     found = simulate(run)
