@@ -16,8 +16,18 @@ const LANDMARKS = new Set(["footer", "header"]);
 const SECTIONS = "article, aside, main, nav, section";
 const ROLES = new Set("alertdialog banner complementary contentinfo dialog menu menubar navigation search".split(" "));
 const NAMED = new Set(["div", "footer", "form", "header", "ol", "section", "ul"]);
-const NAME =
-  /(?:^|[^a-z])(?:banner|breadcrumbs?|consent|cookies?|footer|gdpr|menu|nav|navbar|navigation|newsletter|share|sharing|sidebar|social)(?:$|[^a-z])/;
+const NAMES = new Set(
+  "banner breadcrumb breadcrumbs consent cookie cookies footer gdpr menu nav navbar navigation sidebar".split(" "),
+);
+/** They name boilerplate beside such words only: `social-links` does, `social-services` does not. */
+const NAMES_OF_WIDGETS = new Set(["newsletter", "share", "sharing", "social"]);
+const PARTS_OF_WIDGETS = new Set(
+  "bar block box button buttons container follow form icon icons link links list media section signup widget".split(
+    " ",
+  ),
+);
+/** A name with one of these says what an element has: `page-with-sidebar`. */
+const DESCRIBING = new Set(["has", "no", "not", "with", "without"]);
 /**
  * What these rules may apply to. The browser finds it much faster than scripts do, which run in a page for the first
  * time: so it looks for parts of names, and only what it finds is looked at more closely.
@@ -82,7 +92,16 @@ function hasName(element: Element): boolean {
   if (ELEMENTS.has(tag)) return true;
   if (LANDMARKS.has(tag) && isOfWholePage(element)) return true;
   if (ROLES.has(attribute(element, "role").toLowerCase())) return true;
-  return NAMED.has(tag) && NAME.test(`${attribute(element, "id")} ${attribute(element, "class")}`);
+  if (!NAMED.has(tag)) return false;
+  return `${attribute(element, "id")} ${attribute(element, "class")}`.split(/\s+/).some(namesBoilerplate);
+}
+
+function namesBoilerplate(name: string): boolean {
+  const words = name.split(/[^a-z]+/).filter((word) => word !== "");
+  if (words.some((word) => DESCRIBING.has(word))) return false;
+  if (words.some((word) => NAMES.has(word))) return true;
+  const ofWidget = (word: string) => NAMES_OF_WIDGETS.has(word) || PARTS_OF_WIDGETS.has(word);
+  return words.some((word) => NAMES_OF_WIDGETS.has(word)) && words.every(ofWidget);
 }
 
 function isOfWholePage(element: Element): boolean {

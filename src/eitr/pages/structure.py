@@ -22,10 +22,17 @@ _ROLES = frozenset(
     "alertdialog banner complementary contentinfo dialog menu menubar navigation search".split()  # noqa: SIM905
 )
 _NAMED = frozenset(("div", "footer", "form", "header", "ol", "section", "ul"))
-_NAME = re.compile(
-    r"(?:^|[^a-z])(?:banner|breadcrumbs?|consent|cookies?|footer|gdpr|menu|nav|navbar|navigation|newsletter|share|sharing"
-    r"|sidebar|social)(?:$|[^a-z])"
+_NAMES = frozenset(
+    "banner breadcrumb breadcrumbs consent cookie cookies footer gdpr menu nav navbar navigation sidebar".split()  # noqa: SIM905
 )
+_NAMES_OF_WIDGETS = frozenset(("newsletter", "share", "sharing", "social"))
+"""They name boilerplate beside such words only: `social-links` does, `social-services` does not."""
+_PARTS_OF_WIDGETS = frozenset(
+    "bar block box button buttons container follow form icon icons link links list media section signup widget".split()  # noqa: SIM905
+)
+_DESCRIBING = frozenset(("has", "no", "not", "with", "without"))
+"""A name with one of these says what an element has: `page-with-sidebar`."""
+_NOT_LETTERS = re.compile("[^a-z]+")
 
 
 def is_section(tag: str) -> bool:
@@ -38,7 +45,7 @@ def is_named_boilerplate(tag: str, attributes: Mapping[str, str], *, in_section:
 
     >>> is_named_boilerplate("div", {"class": "site-footer wide"}, in_section=True)
     True
-    >>> is_named_boilerplate("div", {"class": "shareholders"}, in_section=False)
+    >>> is_named_boilerplate("div", {"class": "shareholders page-with-sidebar"}, in_section=False)
     False
     """
     if tag in _ELEMENTS or (tag in _LANDMARKS and not in_section):
@@ -46,7 +53,16 @@ def is_named_boilerplate(tag: str, attributes: Mapping[str, str], *, in_section:
     if attributes.get("role", "").lower() in _ROLES:
         return True
     names = f"{attributes.get('id', '')} {attributes.get('class', '')}" if tag in _NAMED else ""
-    return _NAME.search(names) is not None
+    return any(_names_boilerplate(name) for name in names.split())
+
+
+def _names_boilerplate(name: str) -> bool:
+    words = set(filter(None, _NOT_LETTERS.split(name)))
+    if not words.isdisjoint(_DESCRIBING):
+        return False
+    if not words.isdisjoint(_NAMES):
+        return True
+    return not words.isdisjoint(_NAMES_OF_WIDGETS) and words <= _NAMES_OF_WIDGETS | _PARTS_OF_WIDGETS
 
 
 def is_menu(tag: str, *, links: int, link_letters: int, letters: int) -> bool:
