@@ -37,9 +37,13 @@ def html(page: Page) -> str:
     return f"<!doctype html><html lang=en><title>{page.title}</title><body><p>{page.text}</p></body></html>"
 
 
+ALL_LAYERS = {"EITR_TRAINING": "paper", "EITR_LEARNING_RATE": "0.05", "EITR_EPOCHS": "20"}
+
+
 @pytest.fixture
 def server(tmp_path: Any) -> Iterator[RealServer]:
-    with real_server(tmp_path / "server", PARTICIPANTS) as found:
+    # All layers: private steps are short, and one round of them changes no verdict. `test_firefox.py` has private ones.
+    with real_server(tmp_path / "server", PARTICIPANTS, **ALL_LAYERS) as found:
         yield found
 
 
@@ -49,6 +53,7 @@ def browsers(started: Any, server: RealServer) -> Iterator[tuple[Any, Any]]:
     with chromium_with_extension(started) as first, chromium_with_extension(started) as second:
         for one in (first, second):
             one.consent(server=server.address)
+            one.asking("options")({"kind": "change", "settings": {"allLayers": True}})
         office = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         server.operator(office)
         yield first, second
@@ -67,7 +72,7 @@ class Crowd:
         if label is not None:
             own += [(similar(1000 + 10 * number + place), label) for place in range(SIMILAR)]
             own.append((Page(title="Striker out for weeks", text=TEXT), label))
-        person = Participant(server.address)
+        person = Participant(server.address, allow_all_layers=True)
         person.enrol()
         return person, own
 
