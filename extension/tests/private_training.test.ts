@@ -5,6 +5,7 @@ import type { Noise } from "../src/core/private_training";
 import { privateTraining, trainedFrom } from "../src/core/private_training";
 import type { LabelledPage } from "../src/core/training";
 import type { PrivatePlan } from "../src/core/training_plan";
+import { page, small } from "./small_network";
 
 const plan: PrivatePlan = {
   method: "private",
@@ -15,14 +16,6 @@ const plan: PrivatePlan = {
   learning_rate: 0.05,
   noise: 4,
 };
-const small: Network = {
-  layers: [4, 3, 2],
-  parameters: Float32Array.from({ length: sizeOf([4, 3, 2]) }, (_, n) => Math.sin(n)),
-};
-const page = (index: number, label: number): LabelledPage => ({
-  vector: { indices: Int32Array.of(index), values: Float32Array.of(1) },
-  label,
-});
 const own = [page(0, 0), page(1, 1)];
 const cover = [page(2, 1), page(3, 0)];
 const silent: Noise = (count) => new Float64Array(count);

@@ -5,6 +5,7 @@ import { sizeOf } from "../src/core/network";
 import type { LabelledPage } from "../src/core/training";
 import { training } from "../src/core/training";
 import type { PaperPlan } from "../src/core/training_plan";
+import { page, small } from "./small_network";
 
 const usual: PaperPlan = {
   method: "paper",
@@ -15,14 +16,6 @@ const usual: PaperPlan = {
   momentum: 0.8,
   dropout: 0.5,
 };
-const small: Network = {
-  layers: [4, 3, 2],
-  parameters: Float32Array.from({ length: sizeOf([4, 3, 2]) }, (_, n) => Math.sin(n)),
-};
-const page = (index: number, label: number): LabelledPage => ({
-  vector: { indices: Int32Array.of(index), values: Float32Array.of(1) },
-  label,
-});
 const pages = [page(0, 0), page(1, 1), page(2, 0), page(3, 1), page(0, 1)];
 
 function finish(network: Network, examples: readonly LabelledPage[], plan: PaperPlan, seed = 1) {
