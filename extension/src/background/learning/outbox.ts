@@ -19,8 +19,8 @@ export interface Update {
   /** How many public pages it was learned from besides; absent if all layers were trained, as in the paper. */
   cover?: number;
   sha256: string;
-  /** The update's bytes. Stored under this name since version 0.1. */
-  octets: Uint8Array;
+  /** The bytes that are sent. */
+  body: Uint8Array;
 }
 
 const OUTBOX = "outbox";
@@ -54,7 +54,7 @@ export async function sendUpdate(server: Server, update: Update, participant: Pa
       "Content-Digest": `sha-256=:${digest}:`,
       ...authorization(participant),
     },
-    body: update.octets,
+    body: update.body,
   });
 }
 
@@ -72,8 +72,8 @@ export function dropUpdate(): Promise<void> {
   return write(["kept"], (of) => of("kept").delete(OUTBOX));
 }
 
-function listed({ octets, ...update }: Update, outcome: Sent["outcome"]): Sent {
-  return { ...update, time: Date.now(), bytes: octets.length, outcome };
+function listed({ body, ...update }: Update, outcome: Sent["outcome"]): Sent {
+  return { ...update, time: Date.now(), bytes: body.length, outcome };
 }
 
 /** Return every upload there was, latest first. */

@@ -43,10 +43,10 @@ export async function trainedUpdate(server: Server, round: Round, model: Model):
   const hiding = plan.method === "private";
   const pages = await usablePages(model.vocabulary);
   if (pages.length < (hiding ? 1 : FEWEST_PAGES)) return undefined;
-  const octets = hiding
+  const body = hiding
     ? await privateDifference(server, model, pages, plan)
     : await paperDifference(model, pages, plan, await seedOf(server.address, id));
-  const facts = { server: server.address, round: id, base, pages: pages.length, sha256: await sha256(octets), octets };
+  const facts = { server: server.address, round: id, base, pages: pages.length, sha256: await sha256(body), body };
   return { update: hiding ? { ...facts, cover: plan.cover_pages } : facts, pages };
 }
 
