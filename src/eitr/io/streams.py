@@ -17,7 +17,10 @@ _DAMAGE = (OSError, EOFError, zlib.error)
 
 
 class Stream:
-    """The bytes of a file, unpacked where it begins like gzip, whatever its name. `opened` makes one."""
+    """The bytes of a file, unpacked where it begins like gzip, whatever its name. `opened` makes one.
+
+    A name that ends in .gz and content that is not gzip is an `InputError`: one of the two is wrong.
+    """
 
     def __init__(self, path: Path, file: Any, most: int | None = None) -> None:
         self._path = path
@@ -28,12 +31,9 @@ class Stream:
             self.packed = file.peek(2)[:2] == _GZIP
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from error
+        if path.suffix == ".gz" and not self.packed:
+            raise InputError(f"{path}: the name ends in .gz, but the file is not gzip: rename it")
         self._content: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if self.packed else file
-
-    def must_be_what_it_says(self) -> None:
-        """Raise an `InputError` if the name says gzip and the content is something else."""
-        if self._path.suffix == ".gz" and not self.packed:
-            raise InputError(f"{self._path}: the name ends in .gz, but the file is not gzip: rename it")
 
     def read(self, size: int) -> bytes:
         """Return at most so many further bytes; none at the end."""
