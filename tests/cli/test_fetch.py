@@ -102,6 +102,15 @@ def test_a_folder_stands_for_the_pages_below_it(tmp_path):
     assert found == ["-", "a/c.htm.gz", "a/d.TXT", "b.html", "https://example.org/a"]
 
 
+def test_a_page_that_is_named_twice_comes_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.html", "b.html"):
+        (tmp_path / name).touch()
+    again = ["-", "https://example.org/a", "./a.html", "-", str(tmp_path), ".", "https://example.org/a", "absent.html"]
+    found = list(named_pages(again))
+    assert found == ["-", "https://example.org/a", "./a.html", f"{tmp_path}/b.html", "absent.html"]
+
+
 def test_a_folder_without_pages_is_an_error(tmp_path):
     with pytest.raises(InputError, match=r"the folder has no file that ends in \.html"):
         list(named_pages([str(tmp_path)]))

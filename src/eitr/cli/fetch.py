@@ -26,17 +26,17 @@ class Document(NamedTuple):
 
 
 def named_pages(sources: Sequence[str]) -> Iterator[str]:
-    """Yield the sources; instead of a folder the HTML and text files below it, in the order of their names."""
+    """Yield the sources, each once; instead of a folder the HTML and text files below it, in the order of their names.
+
+    A file that has several names, such as `a.html` and `./a.html`, comes once, under the first.
+    """
+    seen: set[str | Path] = set()
     for source in sources:
-        if _is_address(source) or not Path(source).is_dir():
-            yield source
-            continue
-        files = [str(path) for path in sorted(Path(source).rglob("*")) if _is_page(path)]
-        if not files:
-            raise InputError(
-                f"{source}: the folder has no file that ends in {', '.join(PAGE_SUFFIXES)} or these and .gz"
-            )
-        yield from files
+        for name in _below(source):
+            file = name if _is_address(name) or name == "-" else Path(name).resolve()
+            if file not in seen:
+                seen.add(file)
+                yield name
 
 
 def fetch(source: str) -> Document:
@@ -45,8 +45,17 @@ def fetch(source: str) -> Document:
         return _from_web(source)
     path = Path(source)
     with opened(path) as stream:
-        stream.must_be_what_it_says()
         return Document(stream.read(MAX_BYTES), "text/plain" if _without_gz(path).suffix.lower() == ".txt" else None)
+
+
+def _below(source: str) -> Sequence[str]:
+    """Return the pages below a folder; anything else stands for itself."""
+    if _is_address(source) or not Path(source).is_dir():
+        return [source]
+    files = [str(path) for path in sorted(Path(source).rglob("*")) if _is_page(path)]
+    if not files:
+        raise InputError(f"{source}: the folder has no file that ends in {', '.join(PAGE_SUFFIXES)} or these and .gz")
+    return files
 
 
 def _is_address(source: str) -> bool:
