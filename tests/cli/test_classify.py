@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from eitr import __version__, cli
 from eitr.cli import commands
-from eitr.cli.classify import _Classified, _print_line, _print_prediction
+from eitr.cli.classify import LANGUAGE_NAMES, _Classified, _print_line, _print_prediction
 from eitr.errors import InputError
+from eitr.model.answer import NOT_ENGLISH, CannotTell
 from eitr.model.classifier import Prediction
 from eitr.taxonomy import NAMES
 
@@ -58,20 +59,47 @@ def test_a_page_of_which_the_model_cannot_tell_is_never_called_harmless(tmp_path
     first, second = invoke("classify", str(tmp_path)).output.splitlines()
     assert first.startswith("cannot tell  ")
     assert first.endswith("a.html  (the page is in a language the model does not know)")
-    assert second.endswith("b.html  (the page has too few words the model knows: 0)")
+    assert second.endswith("b.html  (the model knows no word of the page)")
     rows = [json.loads(line) for line in invoke("classify", str(tmp_path), "--json").output.splitlines()]
     assert [(row["shown"], row["cannot_tell"]) for row in rows] == [(None, "language"), (None, "words")]
 
 
+def unclear(label: str, chance: float, why: CannotTell, known_words: int, language: str) -> _Classified:
+    chances = dict.fromkeys(NAMES, 0.1) | {label: chance}
+    return _Classified("a.html", "", Prediction(label, chances, None, why, known_words, language), [])
+
+
 def test_an_answer_that_is_not_sure_enough_says_how_sure(capsys):
-    chances = dict.fromkeys(NAMES, 0.1) | {"health": 0.48}
-    prediction = Prediction("health", chances, None, "close", 5, "en")
-    _print_prediction(_Classified("a.html", "", prediction, []), words=8)
-    _print_line(_Classified("a.html", "", prediction, []), words=8)
-    output = capsys.readouterr().out
-    assert "Cannot tell: the model is not sure enough: health 48 %." in output
+    found = unclear("health", 0.4499, "close", 5, "en")
+    _print_prediction(found, words=8)
+    _print_line(found, words=8)
+    output = " ".join(capsys.readouterr().out.split())
+    assert "Cannot tell: most probably health, but only 44 % sure, where 45 % are needed." in output
     assert "(a page without a title)" in output
-    assert output.splitlines()[-1].split("a.html")[1] == "  (the model is not sure enough: health 48 %)"
+    assert output.endswith("a.html (most probably health, but only 44 % sure, where 45 % are needed)")
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (unclear("politics", 0.55, "close", 5, "de"), "most probably politics, but only 55 % sure, where 60 % are needed"),
+        (
+            unclear("non-sensitive", 0.45, "close", 5, "en"),
+            "most probably not sensitive, but only 45 % sure, where 50 % are needed",
+        ),
+        (unclear("politics", 0.7, "words", 1, "en"), "the model knows only one word of the page"),
+        (
+            unclear("non-sensitive", 0.99, "words", 17, "de"),
+            "it seems not to be sensitive, but the model knows too little German to be sure",
+        ),
+    ],
+)
+def test_the_reason_why_the_model_cannot_tell_is_the_true_one(found, reason):
+    assert found.why_not() == reason
+
+
+def test_every_language_that_is_no_reason_by_itself_has_a_name():
+    assert set(LANGUAGE_NAMES) == NOT_ENGLISH
 
 
 def test_no_words_are_claimed_to_be_missing_when_none_are_asked_for():
@@ -81,9 +109,11 @@ def test_no_words_are_claimed_to_be_missing_when_none_are_asked_for():
 
 
 def test_at_most_eight_words_are_named_and_all_spoke_for_the_label():
-    found = json.loads(invoke("classify", SAMPLE, "--json", "--words", "50").output)["words"]
+    result = run("classify", SAMPLE, "--json", "--words", "50")
+    found = json.loads(result.stdout)["words"]
     assert 1 <= len(found) <= 8
     assert all(word["weight"] > 0 for word in found)
+    assert result.stderr.decode() == "--words 50: no more than 8 words are printed\n"
 
 
 def test_several_files_and_folders_get_a_line_each(tmp_path):

@@ -1,6 +1,7 @@
 """`eitr classify`: what a page is about, how sure the model is, and which words led to it."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -16,6 +17,8 @@ from eitr.taxonomy import NON_SENSITIVE, TOPICS, index_of
 if TYPE_CHECKING:
     from eitr.model import Classifier
     from eitr.model.classifier import Prediction, Reason
+
+LANGUAGE_NAMES = {"de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "pt": "Portuguese"}
 
 MOST_REPORTED = 20
 """Bad lines or files that are reported one by one; of the others only the number is told."""
@@ -33,35 +36,54 @@ def classify(
     jsonl: Annotated[
         Path | None, typer.Option(metavar="ROWS.jsonl[.gz]", help="Many pages, one JSON object per line; - for stdin.")
     ] = None,
-    words: Annotated[int, typer.Option(help="How many of the words that led to it to print, at most 8.", min=0)] = 8,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines, one object per page.")] = False,
+    words: Annotated[
+        int, typer.Option(help="How many of the words that led to a page's answer to print, at most 8.", min=0)
+    ] = 8,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON for machines, one object per page. (--jsonl always does.)")
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="End at the first bad line or file.")] = False,
 ) -> None:
     """Say what pages are about, how sure the model is, and which words led to it.
 
-    There are three answers: a sensitive topic, not sensitive, or that the model cannot tell: because the page is in a
-    language it does not know, has too few words it knows, or because no class is probable enough.
+    There are three answers: a sensitive topic, not sensitive, or that the model cannot tell. These are the answers that
+    the browser extension shows with its default settings.
 
     Pages stay on this machine: nothing is sent anywhere, except that a URL is fetched from its server.
 
-    Of several pages, each gets a line. A folder stands for the files below it that end in .html, .htm, .xhtml or .txt,
-    also with .gz.
+    Of several pages, each gets a line; a page that is named twice gets one. A folder stands for the files below it that
+    end in .html, .htm, .xhtml or .txt, also with .gz.
 
-    Rows may have any of title, description, keywords and text; their other fields are passed through (a field `label`
-    as `given_label`) next to `line`, `label` (the most probable class), `probabilities`, `shown` (the topic that the
-    extension would show, or null), `cannot_tell` (null, or why: language, words, close), `known_words` and `language`.
-    With --json, pages have the same fields.
+    Rows may have any of title, description, keywords and text. Their other fields are passed through (a field `label`
+    as `given_label`) next to these:
+
+    * `line`: the number of the row's line.
+    * `label`, `probabilities`: the most probable class, however probable, and the probabilities of all.
+    * `shown`: the answer, if it is a sensitive topic; otherwise null.
+    * `cannot_tell`: why the model cannot tell; null if it can. `language`: the page is in a language it does not know.
+    `words`: the page has too few words it knows, or it seems not to be sensitive but is in a language of which the
+    model knows too few words to be sure. `close`: no class is probable enough.
+    * `known_words`, `language`: how many words of the page the model knows, and the page's language.
+
+    If `shown` and `cannot_tell` are both null, the answer is "not sensitive". With --json, pages have the same fields,
+    with `file`, `title` and `words` instead of `line`.
 
     Bad lines and files are reported on standard error and left out; the exit status is then 2. With --strict the first
     one ends the job.
 
-    Examples: `eitr classify page.html`, `eitr classify saved/ other.txt.gz --json`,
-    `curl -s https://example.org | eitr classify -`, `eitr classify --jsonl rows.jsonl.gz > labels.jsonl`
+    Examples:
+
+    * `eitr classify page.html`
+    * `eitr classify saved/ other.txt.gz --json`
+    * `curl -s https://example.org | eitr classify -`
+    * `eitr classify --jsonl rows.jsonl.gz > labels.jsonl`
     """
     if bool(sources) == (jsonl is not None):
         raise InputError("give pages (files, folders, URLs or -) or rows (--jsonl ROWS.jsonl)")
-    from eitr.model import Classifier
+    from eitr.model.classifier import MAX_REASONS, Classifier
 
+    if words > MAX_REASONS:
+        tell(f"--words {words}: no more than {MAX_REASONS} words are printed")
     classifier = Classifier.shipped()
     problems = _Problems(strict)
     if jsonl is not None:
@@ -108,16 +130,33 @@ class _Classified(NamedTuple):
 
     def why_not(self) -> str | None:
         """Return why the model cannot tell what the page is about; None if it can."""
-        label, probabilities = self.prediction.label, self.prediction.probabilities
+        from eitr.model.answer import LEAST_KNOWN
+
+        known, language = self.prediction.known_words, self.prediction.language
         match self.prediction.cannot_tell:
             case None:
                 return None
             case "language":
                 return "the page is in a language the model does not know"
+            case "words" if known < LEAST_KNOWN:
+                return f"the model knows {'only one word' if known else 'no word'} of the page"
             case "words":
-                return f"the page has too few words the model knows: {self.prediction.known_words}"
+                tongue = LANGUAGE_NAMES.get(language, language)
+                return f"it seems not to be sensitive, but the model knows too little {tongue} to be sure"
             case "close":
-                return f"the model is not sure enough: {label} {100 * probabilities[label]:.0f} %"
+                return self._too_close()
+
+    def _too_close(self) -> str:
+        """Return how sure the model is of the most probable class, and how sure it would have to be."""
+        from eitr.model.answer import LEAST_SURE, THRESHOLD, least_threshold
+
+        label, known, language = self.prediction.label, self.prediction.known_words, self.prediction.language
+        topic = TOPICS[index_of(label)]
+        harmless = topic is TOPICS[NON_SENSITIVE]
+        needed = LEAST_SURE if harmless else max(THRESHOLD, least_threshold(language, known))
+        # Rounded down: 44.9 % must not read like the 45 % that are needed.
+        sure = math.floor(100 * self.prediction.probabilities[label])
+        return f"most probably {topic.title.lower()}, but only {sure} % sure, where {100 * needed:.0f} % are needed"
 
 
 def _classify_pages(
