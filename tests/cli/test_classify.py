@@ -82,7 +82,10 @@ def test_an_answer_that_is_not_sure_enough_says_how_sure(capsys):
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
-        (unclear("politics", 0.55, "close", 5, "de"), "most probably politics, but only 55 % sure, where 60 % are needed"),
+        (
+            unclear("politics", 0.55, "close", 5, "de"),
+            "most probably politics, but only 55 % sure, where 60 % are needed",
+        ),
         (
             unclear("non-sensitive", 0.45, "close", 5, "en"),
             "most probably not sensitive, but only 45 % sure, where 50 % are needed",

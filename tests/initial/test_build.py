@@ -1,17 +1,23 @@
 import gzip
+import json
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from eitr.errors import InputError
 from eitr.initial import Report, build
 from eitr.initial.__main__ import main
+from eitr.initial.card import card
 from eitr.initial.corpus import read_rows, validation_pages
 from eitr.initial.fit import Recipe
+from eitr.initial.material import material
+from eitr.initial.sources import Kind
+from eitr.initial.yardstick_report import OLD, RECIPE
 from eitr.model import load
 from eitr.pages.vocabulary import Vocabulary
+from eitr.taxonomy import NAMES
 
 QUICK = Recipe(pages=1500, rates=(0.3,) * 8, averaged=1)
 FILES = ("MODEL_CARD.md", "model.safetensors", "vocabulary.json")
@@ -43,6 +49,73 @@ def test_the_card_has_the_date_and_every_set(built: Built) -> None:
     card = (built.folder / "MODEL_CARD.md").read_text("utf-8")
     assert "Date: 2026-01-02" in card
     assert all(f"| {name} |" in card for name in built.report.evaluations)
+
+
+def test_the_card_takes_its_numbers_from_a_saved_evaluation(built: Built) -> None:
+    without = (built.folder / "MODEL_CARD.md").read_text("utf-8")
+    assert "Measured on sources that were left out" not in without
+    measured = {name: numbers(share) for name, share in ((OLD, 0.12345), (RECIPE, 0.6789), ("another", 0.5))}
+    text = card(
+        date="",
+        seed=1,
+        recipe=QUICK,
+        material=material(),
+        rows=1,
+        real_pages={},
+        forms=1,
+        evaluations=built.report.evaluations,
+        measured=measured,
+    )
+    assert f"|  | {OLD}, threshold 0.45 | {RECIPE}, threshold 0.45 | goal |" in text
+    assert "| recall, religion | 12.3 | 67.9 | at least 70.0 |" in text
+    assert "| false alarms, ordinary web pages | 12.35 | 67.89 | at most 2.0 |" in text
+    plain = " ".join(text.split())
+    assert "68 of 100 sensitive pages get the right letter (home pages on health, politics and religion: 68)" in plain
+    assert "with the model of version 0.1 it was 12 and 12" in plain
+    assert "Of random English home pages 68 of 100 get a letter" in plain
+    assert "two or three known words: 68 of 100 sensitive ones are found" in plain
+    assert "more than 99 %, 67.9 % are right on sources that were left out" in plain
+
+
+def numbers(share: float) -> dict[str, Any]:
+    """What the yardstick measures, with one share in all places."""
+    one = {
+        "recall": dict.fromkeys(NAMES, share),
+        "mean_recall": share,
+        "false_alarms": dict.fromkeys([*Kind, "all"], share),
+        "called_harmless": share,
+    }
+    right = {"all": share, "right_of_pages": share}
+    return {
+        "threshold": 0.45,
+        "english": one,
+        "other_languages": one,
+        "by_source": {"alexa_homepages_a": one},
+        "by_length": {"headline": one},
+        "unlabelled_letters": {"en": share, "de": share},
+        "calibration": {"right_above": {"0.99": right}},
+    }
+
+
+def test_the_card_says_how_probable_a_topic_must_be(built: Built) -> None:
+    text = " ".join((built.folder / "MODEL_CARD.md").read_text("utf-8").split())
+    assert "a topic that has at least 45 %. In the five other languages the topic needs 60 %" in text
+    assert "on a page of which the model knows a single word 80 %." in text
+
+
+def test_the_card_of_a_model_is_written_again_without_training(built: Built, toy_data: Path, tmp_path: Path) -> None:
+    shutil.copytree(built.folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "MODEL_CARD.md").unlink()
+    (tmp_path / "evaluation.json").write_text(json.dumps({RECIPE: numbers(0.6789)}))
+    arguments = ["--data-dir", str(toy_data), "--card", "--out", str(tmp_path), "--date", "2026-03-04"]
+    assert main([*arguments, "--evaluation", str(tmp_path / "evaluation.json")]) == 0
+    assert (tmp_path / "model.safetensors").read_bytes() == (built.folder / "model.safetensors").read_bytes()
+    text = (tmp_path / "MODEL_CARD.md").read_text("utf-8")
+    assert "Date: 2026-03-04" in text
+    assert "| recall, religion | 67.9 | at least 70.0 |" in text
+    sets = "## On single sets"
+    before = (built.folder / "MODEL_CARD.md").read_text("utf-8")
+    assert text.split(sets)[1].split("##")[0] == before.split(sets)[1].split("##")[0]
 
 
 def test_the_same_data_and_seed_give_the_same_bytes(toy_data: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from eitr.initial.leaving_out import judge_recipe, read_model
 from eitr.initial.material import Material
 from eitr.initial.sources import Pages, for_training, read_sources
 from eitr.initial.yardstick import measure
+from eitr.initial.yardstick_report import LACKING
 from eitr.model import Classifier, Vector
 from eitr.pages.language import LANGUAGES
 from eitr.pages.reading import WITH_BOILERPLATE
@@ -86,6 +87,27 @@ def test_the_command_judges_a_finished_model_and_writes_all_files(
     assert "validation" not in both["shipped"]["by_source"]
 
 
+def test_saved_results_are_written_again_without_data(
+    toy_sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged, written = tmp_path / "judged", tmp_path / "written"
+    arguments = ["--data-dir", str(toy_sources), "--evaluate", "--model", "shipped", "--name", "one"]
+    assert main([*arguments, "--out", str(judged)]) == 0
+    assert main(["--render", "--beside", str(judged / "evaluation.json"), "--out", str(written)]) == 0
+    for name in ("evaluation.json", "evaluation.md", "evaluation.svg"):
+        assert (judged / name).read_bytes() == (written / name).read_bytes()
+    with pytest.raises(SystemExit):
+        main(["--render"])
+    assert "--render needs --beside" in capsys.readouterr().err
+
+
+def test_data_are_needed_to_build_and_to_judge(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["--evaluate"], ["--card"]):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert "arguments are required: --data-dir" in capsys.readouterr().err
+
+
 def test_what_is_no_evaluation_or_no_model_is_named(
     toy_sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,7 +166,7 @@ def test_boilerplate_is_left_in_by_reading_the_pages_with_it(
     for ingredient in ("boilerplate", "calibration"):
         assert main([*arguments, "--without", ingredient]) == 0
         assert list(json.loads((tmp_path / "evaluation.json").read_text("utf-8"))) == [f"without {ingredient}"]
-        assert f"| without {ingredient} |" in (tmp_path / "evaluation.md").read_text("utf-8")
+        assert f"| {LACKING[Ingredient(ingredient)]} |" in (tmp_path / "evaluation.md").read_text("utf-8")
     assert read == [WITH_BOILERPLATE, VERSION]
 
 

@@ -1,4 +1,7 @@
-"""The command that makes and judges the initial model: `python -m eitr.initial --data-dir DIR [--evaluate]`."""
+"""The command that makes and judges the initial model: `python -m eitr.initial --data-dir DIR [--evaluate]`.
+
+The model card takes its numbers from a saved evaluation, so evaluate first, then build.
+"""
 
 import argparse
 import json
@@ -9,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from eitr.errors import InputError
-from eitr.initial.build import SEED, build
+from eitr.initial.build import SEED, build, rewrite_card
 from eitr.initial.fit import Ingredient, Recipe
-from eitr.initial.leaving_out import SHIPPED, judge_model, judge_recipe, read_model
+from eitr.initial.leaving_out import judge_model, judge_recipe, read_model
 from eitr.initial.pool import build_pool
 from eitr.initial.sources import read_sources
 from eitr.initial.yardstick import Verdicts, measure
-from eitr.initial.yardstick_report import WITHOUT, markdown, svg
+from eitr.initial.yardstick_report import RECIPE, WITHOUT, markdown, svg
 from eitr.io.atomic import write_together
 from eitr.model import Classifier
 from eitr.model.answer import THRESHOLD
@@ -24,13 +27,11 @@ from eitr.pages.vocabulary import VERSION
 from eitr.taxonomy import NAMES
 
 ASSETS = Path(__file__).parents[1] / "assets"
-EVALUATION = Path("bench-out", "initial")
-RECIPE = "this recipe"
-NOTES = (
-    "`this recipe`: each source is judged by a model that was trained without it and without the sources that share an",
-    "origin with it. `shipped`, like any model given by `--model`, is judged as it is: version 0.1 was trained on the",
-    "training split of news_rows and on none of the other sources.",
-)
+EVALUATED = Path("bench-out", "initial")
+DOCUMENT = Path(__file__).parents[3] / "docs" / "classifier"
+"""Where the published evaluation is; only a checkout has it."""
+DIGITS = 5
+"""Of the numbers in evaluation.json, which is under version control."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.without and (options.model or not options.evaluate):
         parser.error("--without needs --evaluate and no --model: it trains without the ingredient")
+    if options.render and not options.beside:
+        parser.error("--render needs --beside: the evaluation.json files to write about")
+    if not (options.render or options.data_dir):
+        parser.error("the following arguments are required: --data-dir")
     try:
+        if options.render:
+            return _render(options)
         command = _evaluate if options.evaluate else _build_pool if options.pool else _build
         return command(options)
     except InputError as error:
@@ -51,13 +58,23 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m eitr.initial", description="Rebuild the initial model, or judge how it is made."
     )
-    parser.add_argument("--data-dir", type=Path, required=True, help="folder with news_rows.jsonl.gz and the others")
+    parser.add_argument("--data-dir", type=Path, help="folder with news_rows.jsonl.gz and the others")
     parser.add_argument(
-        "--out", type=Path, help=f"where to write (default: the package's assets; to judge: {EVALUATION})"
+        "--out",
+        type=Path,
+        help=f"where to write (default: the package's assets; with --evaluate: {EVALUATED}; with --render: "
+        "docs/classifier)",
     )
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--date", default="not given", help="the date to write on the model card")
     parser.add_argument("--pool", action="store_true", help="build the pool of cover pages for the vocabulary there is")
+    parser.add_argument("--card", action="store_true", help="write only the model card, of the model there is")
+    parser.add_argument(
+        "--evaluation",
+        type=Path,
+        default=DOCUMENT / "evaluation.json",
+        help="where the model card takes its numbers from (default: docs/classifier/evaluation.json)",
+    )
     judging = parser.add_argument_group("to judge")
     judging.add_argument(
         "--evaluate", action="store_true", help="train without each group of sources and measure there"
@@ -76,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
         "--beside", type=Path, action="append", default=[], help="an evaluation.json whose models join the tables"
     )
     judging.add_argument(
+        "--render", action="store_true", help="judge nothing: write tables and curves of what --beside names"
+    )
+    judging.add_argument(
         "--final", action="store_true", help="measure also on COVID-19 and the validation pages: when all is decided"
     )
     return parser
@@ -83,8 +103,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _build(options: argparse.Namespace) -> int:
     out = options.out or ASSETS
-    report = build(options.data_dir, out, options.seed, _say, date=options.date)
-    for name, evaluation in report.evaluations.items():
+    measured = _read_measured(options.evaluation)
+    if options.card:
+        evaluations = rewrite_card(options.data_dir, out, options.seed, date=options.date, measured=measured)
+    else:
+        report = build(options.data_dir, out, options.seed, _say, date=options.date, measured=measured)
+        evaluations = report.evaluations
+    for name, evaluation in evaluations.items():
         print(f"{name:24} accuracy {evaluation.accuracy:.3f}  macro recall {evaluation.macro_recall:.3f}")
     return 0
 
@@ -99,22 +124,30 @@ def _build_pool(options: argparse.Namespace) -> int:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    measured: dict[str, Any] = {}
-    for path in options.beside:
-        measured |= _read_measured(path)
+    measured = _read_beside(options)
     if options.model:
         verdicts = _judge(read_model(options.model), options)
     else:
-        if not options.without and SHIPPED not in measured:
-            measured[SHIPPED] = measure(_judge(read_model(SHIPPED), options), options.threshold)
         _say("reading the data")
         version = WITH_BOILERPLATE if options.without == Ingredient.BOILERPLATE else VERSION
         pages = read_sources(options.data_dir, version=version, last=options.final)
         verdicts = judge_recipe(pages, Recipe(without=options.without), options.seed, _say)
     judged = WITHOUT + options.without if options.without else RECIPE
     measured[options.name or options.model or judged] = measure(verdicts, options.threshold)
-    out: Path = options.out or EVALUATION
-    text = markdown(measured, NOTES)
+    _write(measured, options.out or EVALUATED)
+    return 0
+
+
+def _render(options: argparse.Namespace) -> int:
+    _write(_read_beside(options), options.out or DOCUMENT)
+    return 0
+
+
+def _write(measured: dict[str, Any], out: Path) -> None:
+    """Write results as JSON, tables and curves, and print the summary."""
+    # Rounded first: what is written again from the JSON file must be the same.
+    measured = _rounded(measured)
+    text = markdown(measured)
     out.mkdir(parents=True, exist_ok=True)
     files = {
         "evaluation.json": (json.dumps(measured, indent=1) + "\n").encode(),
@@ -124,7 +157,6 @@ def _evaluate(options: argparse.Namespace) -> int:
     write_together({out / name: data for name, data in files.items()})
     print(text.split("## By length")[0].rstrip())
     _say(f"written: {', '.join(files)} in {out}")
-    return 0
 
 
 def _judge(classifier: Classifier, options: argparse.Namespace) -> Verdicts:
@@ -133,12 +165,28 @@ def _judge(classifier: Classifier, options: argparse.Namespace) -> Verdicts:
     return judge_model(read_sources(options.data_dir, version=version, last=options.final), classifier)
 
 
+def _read_beside(options: argparse.Namespace) -> dict[str, Any]:
+    return {name: found for path in options.beside for name, found in _read_measured(path).items()}
+
+
 def _read_measured(path: Path) -> dict[str, Any]:
     try:
         measured: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not an evaluation.json of this command: {error}") from None
     return measured
+
+
+def _rounded(value: Any) -> Any:
+    """Return the same structure with its numbers rounded."""
+    match value:
+        case dict():
+            return {key: _rounded(part) for key, part in value.items()}
+        case list():
+            return [_rounded(part) for part in value]
+        case float():
+            return round(value, DIGITS)
+    return value
 
 
 def _say(line: str) -> None:

@@ -1,6 +1,6 @@
 """From the data folder to the files of the package: vocabulary, model, card, numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +10,10 @@ from eitr.initial.corpus import Labelled, has_rows, read_rows, validation_pages
 from eitr.initial.evaluation import Evaluation, evaluate
 from eitr.initial.fit import Progress, Recipe
 from eitr.initial.material import material
-from eitr.initial.sources import for_training, read_sources
+from eitr.initial.sources import Pages, for_training, read_sources
+from eitr.initial.yardstick_report import Measured
 from eitr.io.atomic import write_together
-from eitr.model import Network, Vector
+from eitr.model import Classifier, Network, Vector
 from eitr.model.files import to_safetensors
 from eitr.pages.language import LANGUAGES
 from eitr.pages.vocabulary import Vocabulary
@@ -40,33 +41,24 @@ def build(
     *,
     date: str = "not given",
     recipe: Recipe | None = None,
+    measured: Measured | None = None,
 ) -> Report:
     """Choose the words, train, judge, and write all files to `out_dir`; nothing is written if a step fails.
 
     `data_dir` must hold `news_rows.jsonl.gz` and `news_sections.jsonl.gz`; the sets that are there only to judge
     by are used where they exist. The same data and seed give the same bytes on the same machine.
+
+    `measured` is what the yardstick found on sources that were left out, for the card.
     """
     recipe = recipe or Recipe()
-    ours = with_more_sketches(material())
     progress("reading the data")
-    news, sections = read_rows(data_dir, "news_rows"), read_rows(data_dir, "news_sections")
+    sets = _evaluation_sets(data_dir)
     training = for_training(read_sources(data_dir))
-    rows, sources = headlines_and_pages(training)
-    sets = _evaluation_sets(data_dir, news, sections)
     classifier = make_classifier(training, recipe, seed, progress)
     vocabulary, (network, vector) = classifier.vocabulary, classifier.model
     progress("evaluating the model")
-    evaluations = {name: evaluate(network, vector, vocabulary, pages) for name, pages in sets.items()}
-    text = card(
-        date=date,
-        seed=seed,
-        recipe=recipe,
-        material=ours,
-        rows=len(rows),
-        real_pages={name: len(pages) for name, pages in sources.items()},
-        forms=len(vocabulary.forms),
-        evaluations=evaluations,
-    )
+    evaluations = _evaluated(classifier, sets)
+    text = _card(classifier, training, recipe, seed, date, evaluations, measured)
     out_dir.mkdir(parents=True, exist_ok=True)
     files = {
         "model.safetensors": to_safetensors(network, vector),
@@ -77,8 +69,48 @@ def build(
     return Report(vocabulary, network, vector, evaluations)
 
 
-def _evaluation_sets(data_dir: Path, news: Sequence[Labelled], sections: Sequence[Labelled]) -> Sets:
+def rewrite_card(
+    data_dir: Path, folder: Path, seed: int = SEED, *, date: str = "not given", measured: Measured | None = None
+) -> dict[str, Evaluation]:
+    """Write the card of the model in a folder, which was built from the same data, and return its evaluations."""
+    classifier = Classifier.load(folder)
+    evaluations = _evaluated(classifier, _evaluation_sets(data_dir))
+    text = _card(classifier, for_training(read_sources(data_dir)), Recipe(), seed, date, evaluations, measured)
+    write_together({folder / "MODEL_CARD.md": text.encode()})
+    return evaluations
+
+
+def _evaluated(classifier: Classifier, sets: Sets) -> dict[str, Evaluation]:
+    network, vector = classifier.model
+    return {name: evaluate(network, vector, classifier.vocabulary, pages) for name, pages in sets.items()}
+
+
+def _card(
+    classifier: Classifier,
+    training: Pages,
+    recipe: Recipe,
+    seed: int,
+    date: str,
+    evaluations: Mapping[str, Evaluation],
+    measured: Measured | None,
+) -> str:
+    rows, sources = headlines_and_pages(training)
+    return card(
+        date=date,
+        seed=seed,
+        recipe=recipe,
+        material=with_more_sketches(material()),
+        rows=len(rows),
+        real_pages={name: len(pages) for name, pages in sources.items()},
+        forms=len(classifier.vocabulary.forms),
+        evaluations=evaluations,
+        measured=measured,
+    )
+
+
+def _evaluation_sets(data_dir: Path) -> Sets:
     """Return the sets of the card; of the English validation pages, every other one served to choose the recipe."""
+    news, sections = read_rows(data_dir, "news_rows"), read_rows(data_dir, "news_sections")
     sets: Sets = {
         "news rows, test": [row for row in news if row.split == "test"],
         "news sections, test": [page for page in sections if page.split == "test"],

@@ -1,10 +1,19 @@
-"""The model card: what the model was made of, how good it is, and where it fails, in Markdown."""
+"""The model card: what the model was made of, how good it is, and where it fails, in Markdown.
 
-from collections.abc import Mapping, Sequence
+Its numbers are computed: on single sets when the model is built, and on sources that were left out of training from a
+saved evaluation (`eitr.initial.yardstick`).
+"""
+
+from collections.abc import Mapping
+from typing import Any
 
 from eitr.initial.evaluation import Evaluation
 from eitr.initial.fit import Recipe
 from eitr.initial.material import Material
+from eitr.initial.sources import Kind
+from eitr.initial.yardstick import CONFIDENCES, LEAST_RIGHT, LENGTHS
+from eitr.initial.yardstick_report import OLD, RECIPE, Measured, headings, summary_rows, table, wrapped
+from eitr.model.answer import THRESHOLD, THRESHOLD_NOT_ENGLISH, THRESHOLD_ONE_WORD
 from eitr.taxonomy import NAMES
 
 
@@ -18,16 +27,17 @@ def card(
     real_pages: Mapping[str, int],
     forms: int,
     evaluations: Mapping[str, Evaluation],
+    measured: Measured | None = None,
 ) -> str:
-    """Return the card's text."""
+    """Return the card's text; `measured` is what the yardstick found on sources that were left out of training."""
     return "\n".join(
         [
             "# Model card: the initial model",
             "",
             "Written by the command that trained the model: edit `src/eitr/initial/card.py` instead.",
             "",
-            *_in_a_hurry(),
-            *_weaknesses(),
+            *_in_a_hurry(measured or {}),
+            *_weaknesses(measured or {}),
             *_what(date, seed, forms),
             *_results(evaluations),
             *_data(material, rows, real_pages),
@@ -36,40 +46,65 @@ def card(
     )
 
 
-def _in_a_hurry() -> list[str]:
+def _in_a_hurry(measured: Measured) -> list[str]:
     return [
         "## In a hurry",
         "",
-        "**Good at**: whole pages in English about one topic. Of sources that it was not trained on, about 7 of 10",
-        "sensitive pages get the right letter (home pages on health, politics and religion: 9 of 10), and 2 of 100",
-        "ordinary pages get a letter that they should not have (version 0.1: 4 of 100, and slightly more found). Of",
-        "random English home pages 8 of 100 get a letter, where about 3 are sensitive; in German 14.",
+        *wrapped(f"**Good at**: whole pages in English about one topic.{_found(measured)}"),
         "",
         "**Not good at**: headlines and other short texts, ethnicity, news of another time, and pages next to a topic,",
         "such as the office that issues visas. German, Spanish, French, Italian and Portuguese it knows from a list of",
         "words; there it rather says that it cannot tell. Other languages it does not know: it says so, unless it",
         "takes one for a relative, such as Catalan for Spanish.",
         "",
-        "**Measured on sources that were left out of training**, as the badge shows it (English, each number a mean",
-        "over sources; `python -m eitr.initial --evaluate --data-dir DIR` repeats it):",
-        "",
-        *_table(
-            ["in per cent", "version 0.1", "this model's recipe", "goal"],
-            [
-                ["false alarms, ordinary pages", "4.1", "2.0", "at most 2"],
-                ["false alarms, difficult text (news, posts, offices)", "18.7", "10.7", "at most 12"],
-                ["sensitive pages that get the right letter, mean of the topics", "71.2", "67.8", "at least 80"],
-                ["health, politics, religion", "77, 80, 76", "69, 74, 71", "at least 70"],
-                ["sexual orientation, ethnicity", "80, 43", "79, 47", "at least 70"],
-                ["five other languages: right letter", "41.3", "69.1", ""],
-                ["five other languages: false alarms", "3.2", "1.3", "at most 8"],
-                ["five other languages: sensitive, but called not sensitive", "62.8", "0.0", "none"],
-            ],
+        *_left_out(measured),
+        *wrapped(
+            f"A page gets the letter of a topic that has at least {_whole(THRESHOLD)} %. In the five other languages "
+            f"the topic needs {_whole(THRESHOLD_NOT_ENGLISH)} %, and on a page of which the model knows a single word "
+            f"{_whole(THRESHOLD_ONE_WORD)} %. Otherwise the page is called not sensitive, if it is in English or too "
+            "short to tell its language, or the model cannot tell: too few known words, another language, or too close "
+            "(`src/eitr/model/answer.py`)."
         ),
         "",
-        "A page gets a letter if the topic has at least 45 %, 60 % in the five other languages. Otherwise it is called",
-        "not sensitive, in English or where it is too short to tell its language, or the model cannot tell: too few",
-        "known words, another language, or too close (`src/eitr/model/answer.py`).",
+    ]
+
+
+def _found(measured: Measured) -> str:
+    """Return the most important results as sentences; nothing where there are none."""
+    if RECIPE not in measured:
+        return ""
+    of = measured[RECIPE]
+    home_pages = of["by_source"].get("alexa_homepages_a", {"recall": {}})["recall"]
+    clear = [home_pages[topic] for topic in ("health", "politics", "religion") if topic in home_pages]
+    text = f" Of sources that it was not trained on, {_whole(of['english']['mean_recall'])} of 100 sensitive pages "
+    text += "get the right letter"
+    if clear:
+        text += f" (home pages on health, politics and religion: {_whole(sum(clear) / len(clear))})"
+    text += f", and {_whole(_ordinary(of))} of 100 ordinary pages get a letter that they should not have"
+    if old := measured.get(OLD):
+        text += f"; with the model of version 0.1 it was {_whole(old['english']['mean_recall'])} and "
+        text += _whole(_ordinary(old))
+    letters = of["unlabelled_letters"]
+    if "en" in letters and "de" in letters:
+        text += f". Of random English home pages {_whole(letters['en'])} of 100 get a letter, where about 3 are "
+        text += f"sensitive; of German ones {_whole(letters['de'])}"
+    return f"{text}."
+
+
+def _left_out(measured: Measured) -> list[str]:
+    """Return the summary of the evaluation: today's recipe beside the model of version 0.1."""
+    columns = {name: measured[name] for name in (OLD, RECIPE) if name in measured}
+    if not columns:
+        return []
+    return [
+        *wrapped(
+            "**Measured on sources that were left out of training**, as the badge shows it, in per cent. Each number "
+            "is a mean over sources, in English where no language is named. The column of the recipe is about models "
+            "that are made like this one, each without the sources on which it is judged. "
+            "[evaluation.md](../../../docs/classifier/evaluation.md) has all numbers and says how they are measured."
+        ),
+        "",
+        *table(["", *headings(columns), "goal"], summary_rows(columns)),
         "",
     ]
 
@@ -163,22 +198,21 @@ def _results(evaluations: Mapping[str, Evaluation]) -> list[str]:
         "of such pages, so its numbers are slightly too good. There are so few validation pages that their accuracy is",
         "known to about four points only.",
         "",
-        *_table(["set", *header], [[name, *line] for name, line in zip(evaluations, lines, strict=True)]),
+        *table(["set", *header], [[name, *line] for name, line in zip(evaluations, lines, strict=True)]),
         "",
     ]
 
 
-def _weaknesses() -> list[str]:
+def _weaknesses(measured: Measured) -> list[str]:
     return [
         "## Known weaknesses",
         "",
-        "- A headline or a short post has two or three known words: about half of the sensitive ones are found.",
+        f"- A headline or a short post has two or three known words{_in_headlines(measured)}.",
         "- Ethnicity is the class most often missed, and often taken for politics.",
         "- In the five other languages its words are ours: it knows no topic that we did not think of.",
         "- A bag of words knows neither order nor irony. Words with several meanings mislead it (a computer virus, a",
         "  heavenly cake), and it knows no word that we did not think of. All rare words of a subtopic are one to it.",
-        "- Its highest confidences are a little too high: of predictions above 99 %, 96 % are right on sources that",
-        "  were left out.",
+        *_above_the_highest(measured),
         "- Classes overlap: the politics of race, the faith of a people, the rights of gay couples. The model picks",
         "  one class; look at the second most probable one, too.",
         "- The training data is American, and our own material reflects our own idea of the topics.",
@@ -187,8 +221,32 @@ def _weaknesses() -> list[str]:
     ]
 
 
-def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
-    return ["| " + " | ".join(line) + " |" for line in (header, ["---"] * len(header), *lines)]
+def _in_headlines(measured: Measured) -> str:
+    share = measured[RECIPE]["by_length"][LENGTHS[0][0]]["mean_recall"] if RECIPE in measured else None
+    return "" if share is None else f": {_whole(share)} of 100 sensitive ones are found"
+
+
+def _above_the_highest(measured: Measured) -> list[str]:
+    if RECIPE not in measured:
+        return []
+    least = CONFIDENCES[-1]
+    right = measured[RECIPE]["calibration"]["right_above"][str(least)]
+    return wrapped(
+        f"- Of the classes that it gives with more than {_whole(least)} %, {_percent(right['right_of_pages'])} % are "
+        f"right on sources that were left out ({_percent(right['all'])} % as a mean over sources); the goal is "
+        f"{_whole(LEAST_RIGHT)} %.",
+        "  ",
+    )
+
+
+def _ordinary(of: Mapping[str, Any]) -> float | None:
+    share: float | None = of["english"]["false_alarms"][Kind.ORDINARY]
+    return share
+
+
+def _whole(share: float | None) -> str:
+    """Return a share in whole per cent, without the sign."""
+    return "?" if share is None else f"{100 * share:.0f}"
 
 
 def _percent(share: float | None) -> str:

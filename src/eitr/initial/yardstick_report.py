@@ -1,30 +1,66 @@
-"""The yardstick's numbers for people: Markdown tables, and curves as SVG."""
+"""The yardstick's numbers for people: Markdown tables, and curves as SVG.
+
+The model card takes its numbers from the same results (`eitr.initial.card`).
+"""
 
 import io
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from eitr.initial.fit import Ingredient
 from eitr.initial.sources import Kind
 from eitr.initial.yardstick import (
     CONFIDENCES,
+    FEWEST,
     LEAST_RECALL,
     LEAST_RECALL_OF_A_TOPIC,
+    LEAST_RIGHT,
     LENGTHS,
     MOST_FALSE_ALARMS,
     MOST_FALSE_ALARMS_IN_OTHER_LANGUAGES,
+    THRESHOLDS,
 )
+from eitr.model.answer import THRESHOLD_NOT_ENGLISH, THRESHOLD_ONE_WORD
 from eitr.taxonomy import NAMES, NON_SENSITIVE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+RECIPE = "this recipe"
+OLD = "model of version 0.1"
+OLD_READ_AS_TODAY = "model of version 0.1, read as today"
+COLUMNS = {
+    OLD: (
+        "the model that came with version 0.1 of EITR, with the reading and the two answers of that time: menus and "
+        "notices count as text, and a page without a topic is called not sensitive. It was trained on the training "
+        "split of news_rows and on none of the other sources."
+    ),
+    OLD_READ_AS_TODAY: (
+        "the same model, but menus, notices and legal text are left out of the pages, and there are three answers, as "
+        "today."
+    ),
+    RECIPE: (
+        "the way in which today's model is made. Each source is judged by a model that was trained without it and "
+        "without the sources that share an origin with it."
+    ),
+}
+"""What the columns of these names hold."""
+LACKING = {
+    Ingredient.DATA: "no real pages, only headlines and our own material",
+    Ingredient.HARD_NEGATIVES: "no sketches of pages that only look sensitive",
+    Ingredient.BOILERPLATE: "menus, notices and legal text left in the pages",
+    Ingredient.LANGUAGES: "no words, sketches and pages of other languages",
+    Ingredient.CALIBRATION: "no calibration",
+}
+"""What a recipe without an ingredient is called."""
 TOPICS = tuple(name for label, name in enumerate(NAMES) if label != NON_SENSITIVE)
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#56b4e9", "#e69f00", "#6b6b6b")
 """Those of Okabe and Ito, which colour-blind readers tell apart."""
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 WITHOUT = "without "
-"""Begins the name of a recipe that lacks an ingredient."""
+"""Begins the name of the results of a recipe that lacks an ingredient."""
 STYLE: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
@@ -42,25 +78,30 @@ Measured = Mapping[str, Mapping[str, Any]]
 """Name of a model -> what `measure` returned for it."""
 
 
-def markdown(measured: Measured, notes: Sequence[str] = ()) -> str:
+def markdown(measured: Measured) -> str:
     """Return the tables, one column for each model; recipes that lack an ingredient have one row each."""
-    every, measured = measured, {name: of for name, of in measured.items() if not name.startswith(WITHOUT)}
+    every, measured = measured, _models(measured)
     sections = [
-        ["# How the model does on sources that it was not trained on", "", *notes, ""],
+        _introduction(measured),
         _summary(measured),
+        _thresholds(measured),
+        _curves(),
         _ingredients(every) if len(every) > len(measured) else [],
         _one_kind("By length, English", measured, "by_length", [name for name, *_ in LENGTHS]),
         _one_kind("By language", measured, "by_language", _keys(measured, "by_language")),
         _unlabelled(measured),
         _calibration(measured),
-        *(_by_source(name, measured[name]["by_source"]) for name in measured),
+        *(
+            _by_source(heading, of["by_source"])
+            for heading, of in zip(headings(measured), measured.values(), strict=True)
+        ),
     ]
     return "\n".join(line for section in sections for line in section)
 
 
 def svg(measured: Measured) -> str:
     """Return the curves: recall over false alarms, by kind of text, and the reliability of the confidences."""
-    measured = {name: of for name, of in measured.items() if not name.startswith(WITHOUT)}
+    measured = _models(measured)
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -77,17 +118,20 @@ def svg(measured: Measured) -> str:
         return _as_svg(figure)
 
 
-def _summary(measured: Measured) -> list[str]:
-    rows = [
+def summary_rows(measured: Measured) -> list[list[str]]:
+    """Return the rows of the summary: what is measured, a number for each model, and the goal."""
+    models = measured.values()
+    highest = str(CONFIDENCES[-1])
+    return [
         [
             "recall, mean of the topics",
-            *(_share(of["english"]["mean_recall"]) for of in measured.values()),
+            *(_share(of["english"]["mean_recall"]) for of in models),
             f"at least {_share(LEAST_RECALL)}",
         ],
         *(
             [
                 f"recall, {topic}",
-                *(_share(of["english"]["recall"][topic]) for of in measured.values()),
+                *(_share(of["english"]["recall"][topic]) for of in models),
                 f"at least {_share(LEAST_RECALL_OF_A_TOPIC)}",
             ]
             for topic in TOPICS
@@ -95,58 +139,199 @@ def _summary(measured: Measured) -> list[str]:
         *(
             [
                 f"false alarms, {kind}",
-                *(_share(of["english"]["false_alarms"][kind]) for of in measured.values()),
+                *(_share(of["english"]["false_alarms"][kind], 2) for of in models),
                 f"at most {_share(MOST_FALSE_ALARMS[kind])}",
             ]
             for kind in Kind
         ),
-        [
-            "recall, other languages",
-            *(_share(of["other_languages"]["mean_recall"]) for of in measured.values()),
-            "",
-        ],
+        ["recall, other languages", *(_share(of["other_languages"]["mean_recall"]) for of in models), ""],
         [
             "false alarms, other languages",
-            *(_share(of["other_languages"]["false_alarms"]["all"]) for of in measured.values()),
+            *(_share(of["other_languages"]["false_alarms"]["all"]) for of in models),
             f"at most {_share(MOST_FALSE_ALARMS_IN_OTHER_LANGUAGES)}",
         ],
         *(
             [
                 f"sensitive, but called not sensitive, {name}",
-                *(_share(of[key]["called_harmless"]) for of in measured.values()),
+                *(_share(of[key]["called_harmless"]) for of in models),
                 goal,
             ]
             for name, key, goal in (("English", "english", ""), ("other languages", "other_languages", "never"))
         ),
+        *(
+            [
+                f"right, of classes given with more than {highest}, {name}",
+                *(_share(of["calibration"]["right_above"][highest][key]) for of in models),
+                f"at least {_share(LEAST_RIGHT)}",
+            ]
+            for name, key in (("mean over sources", "all"), ("all pages together", "right_of_pages"))
+        ),
     ]
-    lowest = ", ".join(f"{name} {of['lowest_threshold'] or 'none'}" for name, of in measured.items())
-    thresholds = ", ".join(f"{name} {of['threshold']:g}" for name, of in measured.items())
+
+
+def headings(measured: Measured) -> list[str]:
+    """Return the headings of the columns, each with its threshold."""
+    return [f"{name}, threshold {of['threshold']:g}" for name, of in measured.items()]
+
+
+def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table."""
+    return ["| " + " | ".join(line) + " |" for line in (header, ["---"] * len(header), *lines)]
+
+
+def wrapped(text: str, indent: str = "") -> list[str]:
+    """Return the lines of a paragraph; all but the first begin with the indent."""
+    return textwrap.wrap(text, 118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _models(measured: Measured) -> Measured:
+    """Return the results that have a column of their own."""
+    return {name: of for name, of in measured.items() if not name.startswith(WITHOUT)}
+
+
+def _introduction(measured: Measured) -> list[str]:
+    counted = {
+        "Recall": "the share of sensitive pages for which the right topic is shown.",
+        "False alarms": "the share of pages that are not sensitive for which a topic is shown.",
+        "Threshold": (
+            "how probable a topic must be to be shown. The models do not all have the same one, so each column names "
+            f"its own. With three answers, at least {THRESHOLD_NOT_ENGLISH:g} is needed in the five other languages, "
+            f"and at least {THRESHOLD_ONE_WORD:g} on a page with a single known word; the model of version 0.1 had one "
+            "threshold for all pages."
+        ),
+        "Means": (
+            "unless said otherwise, a number is the mean over all sources with at least "
+            f"{FEWEST} pages to measure it by; in the numbers for other languages and by language, one page is enough. "
+            "A large source counts as much as a small one. So the numbers in different *rows* are means over different "
+            "sources: some sources have no page about ethnicity, others no short page. The numbers in one row are "
+            "means over the same sources, with two exceptions: by length, because a page is longer with its menus than "
+            "without, and the share of confident classes that are right, because each model is confident on other "
+            "pages."
+        ),
+    }
+    return [
+        "# How the model does on sources that it was not trained on",
+        "",
+        *wrapped(
+            "Written by `python -m eitr.initial --render` from the results of `--evaluate`, which are in "
+            "[evaluation.json](evaluation.json): edit `src/eitr/initial/yardstick_report.py` instead. Here the text of "
+            "pages is judged. [browser.md](browser.md) is about what the extension shows on real pages, "
+            "[known-mistakes.md](known-mistakes.md) about single pages, before and after."
+        ),
+        "",
+        "The columns:",
+        "",
+        *_listed({name: COLUMNS.get(name, "a finished model, judged as it is.") for name in measured}),
+        "",
+        "What is counted:",
+        "",
+        *_listed(counted),
+        "",
+    ]
+
+
+def _summary(measured: Measured) -> list[str]:
     return [
         "## Summary, in per cent",
         "",
-        "English where no language is named. Each number is a mean over sources. Recall: the right topic is shown.",
-        f"False alarm: a page that is not sensitive gets a topic. Threshold: {thresholds}.",
-        f"The lowest threshold at which both goals for English false alarms hold: {lowest}.",
+        "English where no language is named.",
         "",
-        *_table(["", *measured, "goal"], rows),
+        *table(["", *headings(measured), "goal"], summary_rows(measured)),
+        "",
+    ]
+
+
+def _thresholds(measured: Measured) -> list[str]:
+    """Return at which thresholds the goals for false alarms hold, and what the default one costs and brings."""
+    rows = [
+        [
+            name,
+            f"{of['threshold']:g}",
+            *_at_threshold(of["english"]),
+            f"{of['lowest_threshold']:g}" if of["lowest_threshold"] else "none",
+            *_at_threshold(of.get("at_lowest_threshold") or {}),
+        ]
+        for name, of in measured.items()
+    ]
+    goals = " and ".join(f"{_share(most)} % on {kind}" for kind, most in MOST_FALSE_ALARMS.items())
+    return [
+        "## The threshold and the goals",
+        "",
+        *wrapped(
+            f"The goals for false alarms in English are at most {goals}. The table has, for the threshold in use and "
+            "for the lowest one at which both goals hold: recall / false alarms on ordinary web pages / on difficult "
+            "text, in per cent."
+        ),
+        "",
+        *table(["", "threshold in use", "with it", "lowest for both goals", "with that"], rows),
+        "",
+        *_about_default(measured),
+    ]
+
+
+def _about_default(measured: Measured) -> list[str]:
+    """Return what speaks for the threshold in use, if the recipe was measured and it misses a goal."""
+    of = measured.get(RECIPE, {})
+    if not (lowest := of.get("lowest_threshold")) or not of.get("at_lowest_threshold"):
+        return []
+    if of["threshold"] >= lowest:
+        return [f"With the default threshold, {of['threshold']:g}, {RECIPE} meets both goals.", ""]
+    now, then = of["english"], of["at_lowest_threshold"]
+    changes = [f"recall from {_share(now['mean_recall'])} to {_share(then['mean_recall'])} %"]
+    changes += [
+        f"false alarms on {kind} from {_share(before, 2)} to {_share(then['false_alarms'][kind], 2)} %"
+        for kind in Kind
+        for before in [now["false_alarms"][kind]]
+    ]
+    return [
+        *wrapped(
+            f"The default threshold, {of['threshold']:g}, is lower than {lowest:g}, from which on {RECIPE} meets both "
+            f"goals. To raise it that far would change {', '.join(changes)}. Users of the extension can choose another "
+            "threshold."
+        ),
+        "",
+    ]
+
+
+def _at_threshold(found: Mapping[str, Any]) -> list[str]:
+    if not found:
+        return [""]
+    return [
+        " / ".join(_share(share) for share in (found["mean_recall"], *(found["false_alarms"][kind] for kind in Kind)))
+    ]
+
+
+def _curves() -> list[str]:
+    return [
+        "![Recall over false alarms on ordinary web pages and on difficult text, and reliability](evaluation.svg)",
+        "",
+        *wrapped(
+            "Left and middle: recall over false alarms in English, while the threshold moves from "
+            f"{THRESHOLDS[0]:g} (at the right) to {THRESHOLDS[-1]:g} (at the left). The dot is the threshold in use. "
+            "The thin lines are the goals: both hold above the horizontal line and left of the vertical one. Right: "
+            "how often a class is right (all pages together), over the confidence with which it is given. On the "
+            "diagonal confidences are true; below it they are too high."
+        ),
         "",
     ]
 
 
 def _ingredients(measured: Measured) -> list[str]:
     """Return a table with one row for each model: what is lost without an ingredient."""
+    names = {RECIPE: f"{RECIPE}, with all ingredients"}
+    names |= {WITHOUT + ingredient: lacking for ingredient, lacking in LACKING.items()}
     rows = [
         [
-            name,
-            _share((of["at_lowest_threshold"] or {}).get("mean_recall")),
+            called,
+            _share((of.get("at_lowest_threshold") or {}).get("mean_recall")),
             _share(of["english"]["mean_recall"]),
             *(_share(of["english"]["false_alarms"][kind]) for kind in Kind),
             _share(of["other_languages"]["mean_recall"]),
             _share(of["other_languages"]["false_alarms"]["all"]),
             _share(of["calibration"]["right_above"][str(CONFIDENCES[-1])]["right_of_pages"]),
         ]
-        for name, of in measured.items()
-        if "at_lowest_threshold" in of
+        for name, called in names.items()
+        if (of := measured.get(name))
     ]
     header = [
         "",
@@ -155,17 +340,22 @@ def _ingredients(measured: Measured) -> list[str]:
         *(f"false alarms, {kind}" for kind in Kind),
         "recall, other languages",
         "false alarms, other languages",
-        f"right above {CONFIDENCES[-1]}",
+        f"right above {CONFIDENCES[-1]}, all pages together",
     ]
+    thresholds = sorted({f"{measured[name]['threshold']:g}" for name in names if name in measured})
     return [
         "## What each ingredient brings, in per cent",
         "",
-        "The same recipe without one of its ingredients. Recall at the goals: at the lowest threshold at which both",
-        "goals for English false alarms hold, so that models with more and fewer false alarms can be compared. Another",
-        "seed alone changes it by 1 to 2 points. Hard negatives and boilerplate hardly occur in these sources, whose",
-        "text was extracted before; single pages show what they bring (tests/golden/boilerplate.json, structure.json).",
+        *wrapped(
+            "The same recipe, each time without one of its ingredients: what is worse than in the first row is what "
+            f"the ingredient brings. Threshold {', '.join(thresholds)}. Recall at the goals: at the lowest threshold "
+            "at which both goals for English false alarms hold, so that models with more and fewer false alarms can be "
+            "compared. Another seed alone changes it by 1 to 2 points. Pages that only look sensitive, menus and "
+            "notices hardly occur in these sources, whose text was extracted before; "
+            "[known-mistakes.md](known-mistakes.md) shows pages on which they matter."
+        ),
         "",
-        *_table(header, rows),
+        *table(header, rows),
         "",
     ]
 
@@ -184,7 +374,7 @@ def _one_kind(title: str, measured: Measured, key: str, entries: Sequence[str]) 
                 ),
             ]
         )
-    return [f"## {title}: recall / false alarms", "", *_table(["", *measured], rows), ""]
+    return [f"## {title}: recall / false alarms, in per cent", "", *table(["", *headings(measured)], rows), ""]
 
 
 def _unlabelled(measured: Measured) -> list[str]:
@@ -197,7 +387,7 @@ def _unlabelled(measured: Measured) -> list[str]:
         "",
         "Without labels; about 3 % of such pages are sensitive.",
         "",
-        *_table(["", *measured], rows),
+        *table(["", *headings(measured)], rows),
         "",
     ]
 
@@ -211,20 +401,24 @@ def _calibration(measured: Measured) -> list[str]:
                 for of in measured.values()
                 for found in [of["calibration"]["right_above"][str(least)]]
             ),
+            f"at least {_share(LEAST_RIGHT)}" if least == CONFIDENCES[-1] else "",
         ]
         for least in CONFIDENCES
     ]
     return [
-        "## How often a confident class is right, in per cent",
+        "## How often a confident class is right, English, in per cent",
         "",
-        "All classes, mean over sources / sensitive topics alone, mean over sources / all classes, all pages together.",
+        *wrapped(
+            "All classes, mean over sources / sensitive topics alone, mean over sources / all classes, all pages "
+            "together. The most probable class counts, whether it is shown or not."
+        ),
         "",
-        *_table(["confidence", *measured], rows),
+        *table(["confidence", *measured, "goal"], rows),
         "",
     ]
 
 
-def _by_source(name: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _by_source(heading: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str]:
     rows = [
         [
             source,
@@ -236,7 +430,7 @@ def _by_source(name: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str]
         for source, of in sources.items()
     ]
     header = ["source", "kind", "pages", "false alarms", *(f"recall {topic}" for topic in TOPICS)]
-    return [f"## By source, English: {name}", "", *_table(header, rows), ""]
+    return [f"## By source, English, in per cent: {heading}", "", *table(header, rows), ""]
 
 
 def _draw_curves(axes: "Axes", measured: Measured, kind: Kind) -> None:
@@ -278,9 +472,9 @@ def _keys(measured: Measured, part: str) -> list[str]:
     return sorted({key for of in measured.values() for key in of[part]})
 
 
-def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
-    return ["| " + " | ".join(line) + " |" for line in (header, ["---"] * len(header), *lines)]
+def _listed(entries: Mapping[str, str]) -> list[str]:
+    return [line for name, text in entries.items() for line in wrapped(f"- **{name}**: {text}", "  ")]
 
 
-def _share(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.1f}"
+def _share(share: float | None, digits: int = 1) -> str:
+    return "" if share is None else f"{100 * share:.{digits}f}"
