@@ -100,7 +100,7 @@ def numbers(share: float) -> dict[str, Any]:
 def test_the_card_says_how_probable_a_topic_must_be(built: Built) -> None:
     text = " ".join((built.folder / "MODEL_CARD.md").read_text("utf-8").split())
     assert "a topic that has at least 45 %. In the five other languages the topic needs 60 %" in text
-    assert "on a page of which the model knows a single word 80 %." in text
+    assert "on a page of which the model knows few words 80 % (1 word)" in text
 
 
 def test_the_card_of_a_model_is_written_again_without_training(built: Built, toy_data: Path, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from eitr.initial.fit import Recipe
 from eitr.initial.material import Material
 from eitr.initial.sources import Kind
 from eitr.initial.yardstick import CONFIDENCES, LEAST_RIGHT, LENGTHS
-from eitr.initial.yardstick_report import OLD, RECIPE, Measured, headings, summary_rows, table, wrapped
-from eitr.model.answer import THRESHOLD, THRESHOLD_NOT_ENGLISH, THRESHOLD_ONE_WORD
+from eitr.initial.yardstick_report import OLD, RECIPE, Measured, headings, on_few_words, summary_rows, table, wrapped
+from eitr.model.answer import THRESHOLD, THRESHOLD_NOT_ENGLISH
 from eitr.taxonomy import NAMES
 
 
@@ -60,9 +60,9 @@ def _in_a_hurry(measured: Measured) -> list[str]:
         *_left_out(measured),
         *wrapped(
             f"A page gets the letter of a topic that has at least {_whole(THRESHOLD)} %. In the five other languages "
-            f"the topic needs {_whole(THRESHOLD_NOT_ENGLISH)} %, and on a page of which the model knows a single word "
-            f"{_whole(THRESHOLD_ONE_WORD)} %. Otherwise the page is called not sensitive, if it is in English or too "
-            "short to tell its language, or the model cannot tell: too few known words, another language, or too close "
+            f"the topic needs {_whole(THRESHOLD_NOT_ENGLISH)} %, and on a page of which the model knows few words "
+            f"{on_few_words()}. Otherwise the page is called not sensitive, if it is in English or too short to tell "
+            "its language, or the model cannot tell: too few known words, another language, or too close "
             "(`src/eitr/model/answer.py`)."
         ),
         "",

@@ -12,6 +12,7 @@ from eitr.initial.fit import Ingredient
 from eitr.initial.sources import Kind
 from eitr.initial.yardstick import (
     CONFIDENCES,
+    ENGLISH,
     FEWEST,
     LEAST_RECALL,
     LEAST_RECALL_OF_A_TOPIC,
@@ -21,7 +22,7 @@ from eitr.initial.yardstick import (
     MOST_FALSE_ALARMS_IN_OTHER_LANGUAGES,
     THRESHOLDS,
 )
-from eitr.model.answer import THRESHOLD_NOT_ENGLISH, THRESHOLD_ONE_WORD
+from eitr.model.answer import THRESHOLD, THRESHOLD_NOT_ENGLISH, least_threshold
 from eitr.taxonomy import NAMES, NON_SENSITIVE
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ LACKING = {
     Ingredient.CALIBRATION: "no calibration",
 }
 """What a recipe without an ingredient is called."""
+MANY_WORDS = 10
+"""From so many known words on, a page needs no higher threshold."""
 TOPICS = tuple(name for label, name in enumerate(NAMES) if label != NON_SENSITIVE)
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#56b4e9", "#e69f00", "#6b6b6b")
 """Those of Okabe and Ito, which colour-blind readers tell apart."""
@@ -179,6 +182,18 @@ def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(line) + " |" for line in (header, ["---"] * len(header), *lines)]
 
 
+def on_few_words() -> str:
+    """Return how probable a topic must be on English pages with few known words.
+
+    >>> on_few_words().startswith("80 % (1 word)")
+    True
+    """
+    needed = ((count, least_threshold(ENGLISH, count)) for count in range(1, MANY_WORDS))
+    return ", ".join(
+        f"{100 * least:.0f} % ({count} word{'s' if count > 1 else ''})" for count, least in needed if least > THRESHOLD
+    )
+
+
 def wrapped(text: str, indent: str = "") -> list[str]:
     """Return the lines of a paragraph; all but the first begin with the indent."""
     return textwrap.wrap(text, 118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
@@ -195,9 +210,9 @@ def _introduction(measured: Measured) -> list[str]:
         "False alarms": "the share of pages that are not sensitive for which a topic is shown.",
         "Threshold": (
             "how probable a topic must be to be shown. The models do not all have the same one, so each column names "
-            f"its own. With three answers, at least {THRESHOLD_NOT_ENGLISH:g} is needed in the five other languages, "
-            f"and at least {THRESHOLD_ONE_WORD:g} on a page with a single known word; the model of version 0.1 had one "
-            "threshold for all pages."
+            f"its own. With three answers, at least {100 * THRESHOLD_NOT_ENGLISH:.0f} % are needed in the five other "
+            f"languages, and on a page of which the model knows few words {on_few_words()}; the model of version 0.1 "
+            "had one threshold for all pages."
         ),
         "Means": (
             "unless said otherwise, a number is the mean over all sources with at least "
