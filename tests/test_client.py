@@ -281,6 +281,17 @@ def test_a_page_is_used_in_two_rounds_at_most(fake: Fake, me: Participant) -> No
         me.take_part(PAGES, [0, 1], uses=uses)
 
 
+def test_a_round_uses_four_pages_at_most(fake: Fake, me: Participant) -> None:
+    serve_round(fake)
+    pages, uses = [Page(title=f"diabetes {number}") for number in range(6)], Counter[Page]()
+    me.take_part(pages, [0] * 6, uses=uses)
+    assert sorted(uses.values()) == [1] * 4
+    me.take_part(pages, [0] * 6, uses=uses)
+    assert sum(uses.values()) == 8
+    with pytest.raises(InputError, match="4 own pages at most"):
+        me.trained(me.wait_for_round(), pages, [0] * 6)
+
+
 def test_a_pool_that_is_not_what_was_announced_is_refused(fake: Fake, me: Participant) -> None:
     serve_round(fake)
     fake.on("GET", f"/api/v2/pools/{POOL_HASH}", (200, a_flipped_bit(POOL)))

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { secretBelow, secretNoise } from "../src/core/secret_random";
+import { secretBelow, secretDraw, secretNoise } from "../src/core/secret_random";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -18,6 +18,17 @@ test("a word beyond the last whole multiple is drawn again: every number is equa
   expect(secretBelow(3)).toBe(2);
   given(0xffffffff);
   expect(secretBelow(2 ** 32)).toBe(0xffffffff);
+});
+
+test("a draw has different items, each of them equally often, and all if there are too few", () => {
+  const counts = new Map<string, number>();
+  for (let turn = 0; turn < 6000; turn += 1) {
+    const drawn = secretDraw(["a", "b", "c"], 2);
+    expect(new Set(drawn).size).toBe(2);
+    for (const item of drawn) counts.set(item, (counts.get(item) ?? 0) + 1);
+  }
+  for (const item of ["a", "b", "c"]) expect(Math.abs(counts.get(item)! - 4000)).toBeLessThan(300);
+  expect(secretDraw(["a", "b"], 4).sort()).toEqual(["a", "b"]);
 });
 
 test("noise is normal, independent, and never the same", () => {

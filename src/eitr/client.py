@@ -26,7 +26,7 @@ from eitr.errors import InputError
 from eitr.model import Model, Network, Vector, train
 from eitr.model.classifier import Classifier
 from eitr.model.private import PrivatePlan, private_step
-from eitr.model.round_plan import MOST_USES, RoundPlan, check_private_plan, first_trained, read_plan
+from eitr.model.round_plan import MOST_OWN_PAGES, MOST_USES, RoundPlan, check_private_plan, first_trained, read_plan
 from eitr.model.update_encoding import DIFFERENCE, PARAMETERS, encoded
 from eitr.pages import Page, Vocabulary
 from eitr.pages.pool import Pool, vocabulary_digest
@@ -176,6 +176,8 @@ class Participant:
                 check_private_plan(network, plan)
             except InputError as error:
                 raise PlanRefusedError(f"the server asks for more than EITR gives: {error}") from None
+            if len(pages) > MOST_OWN_PAGES:
+                raise InputError(f"a private round uses {MOST_OWN_PAGES} own pages at most, not {len(pages)}")
             return private_step(network, vector, (rows, labels), self.pool(round.base).drawn(plan.cover_pages), plan)
         if not self._allow_all_layers:
             raise PlanRefusedError(
@@ -211,6 +213,7 @@ class Participant:
         What a page reveals adds up over rounds, and the bound in `docs/privacy.md` holds for two. `uses` counts the
         rounds of each page, on all servers: give the same mapping each time (such as a `Counter`), and keep it. Pages
         that were used twice are left out. Without it nothing is counted, and you must not give a page more often.
+        A private round uses four of the others at most, drawn at random.
         """
         found = self.wait_for_round(after=after, **options)
         chosen = [place for place, page in enumerate(pages) if uses is None or uses.get(page, 0) < MOST_USES]
@@ -218,6 +221,8 @@ class Participant:
             raise InputError(
                 f"there is no page to train on: none is left that was used in less than {MOST_USES} rounds"
             )
+        if isinstance(found.plan, PrivatePlan):
+            chosen = secrets.SystemRandom().sample(chosen, min(len(chosen), MOST_OWN_PAGES))
         vector = self.trained(found, [pages[place] for place in chosen], [labels[place] for place in chosen])
         if uses is not None:  # before it is sent: an answer may be lost
             for page in {pages[place] for place in chosen}:

@@ -93,7 +93,7 @@ def test_one_update_a_round_is_learned_sent_and_listed(contributing, server):
     assert view["model"]["version"] == 1
     (listed,) = sent(contributing)
     assert server.updates == {1: [listed["sha256"]]}
-    assert (listed["round"], listed["base"], listed["bytes"], listed["pages"]) == (1, 1, SIZES["private"], 6)
+    assert (listed["round"], listed["base"], listed["bytes"], listed["pages"]) == (1, 1, SIZES["private"], 4)
     assert listed["cover"] == PRIVATE["cover_pages"]
     assert contributing.learn()["learning"]["last"] == "learning_already_sent"
     server.version, server.round = 2, 2
@@ -148,22 +148,36 @@ def test_what_is_sent_is_the_step_of_the_last_layer_in_noise_of_the_promised_siz
     assert (step != 0).mean() > 0.98
 
 
+def test_a_round_uses_four_pages_at_most_and_all_pages_get_their_turns(contributing, server):
+    turn = 0
+    while contributing.learn()["learning"]["last"] == "learning_sent":
+        turn += 1
+        server.round = turn + 1
+    used = [one["pages"] for one in sent(contributing)]
+    assert max(used) == 4
+    assert sum(used) == 2 * 6
+    exported = contributing.asking("options")({"kind": "export"})["data"]
+    assert list(exported["used_pages"].values()) == [2] * 6
+
+
 def test_a_page_is_used_in_two_rounds_at_most(contributing, server):
+    keep_pages(contributing, 0, 1, 2, 3)
     for turn in (1, 2, 3):
         server.round = turn
         view = contributing.learn()
-    assert (view["learning"]["last"], view["learning"]["usedUp"]) == ("learning_no_pages", 6)
+    assert (view["learning"]["last"], view["learning"]["usedUp"]) == ("learning_no_pages", 4)
     assert sorted(server.updates) == [1, 2]
     contributing.store_labelled_pages(7)
     assert contributing.learn()["learning"]["last"] == "learning_sent"
-    assert [one["pages"] for one in sent(contributing)] == [1, 6, 6]
+    assert [one["pages"] for one in sent(contributing)] == [3, 4, 4]
     options = contributing.open("options")
-    assert "7, of which 6 were used twice" in options.inner_text("#learning")
+    assert "7, of which 4 were used twice" in options.inner_text("#learning")
     options.close()
 
 
 def test_rounds_of_all_servers_count(contributing, server):
     ask = contributing.asking("options")
+    keep_pages(contributing, 0, 1, 2, 3)
     contributing.learn()
     with federation() as other:
         ask({"kind": "change", "settings": {"server": other.address}})
@@ -325,7 +339,7 @@ def test_what_was_sent_is_said_in_numbers(contributing, server):
     page = contributing.open("sent")
     said = page.inner_text("#uploads")
     assert "One list of 198 numbers" in said
-    assert "pages that you judged (6) and public pages (200)" in said
+    assert "pages that you judged (4) and public pages (200)" in said
     assert "0.4 kB (396 bytes)" in said
     assert "at most 60 of 100 cases" in page.inner_text("main")
     page.close()

@@ -16,6 +16,17 @@ export function secretBelow(bound: number): number {
   }
 }
 
+/** Return so many of the items, or all if there are fewer; each set of them is equally likely. */
+export function secretDraw<T>(items: readonly T[], count: number): T[] {
+  const order = [...items];
+  const size = Math.min(count, order.length);
+  for (let place = 0; place < size; place += 1) {
+    const other = place + secretBelow(order.length - place);
+    [order[place], order[other]] = [order[other]!, order[place]!];
+  }
+  return order.slice(0, size);
+}
+
 /** Return independent standard normal numbers (Box and Muller, 1958). */
 export function secretNoise(count: number): Float64Array {
   const pairs = Math.ceil(count / 2);

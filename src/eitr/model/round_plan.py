@@ -21,6 +21,8 @@ LEAST_NOISE = 4.0
 """With less, more could be told about a page than `docs/privacy.md` promises."""
 MOST_USES = 2
 """In so many rounds a page is used at most: what a page reveals adds up over rounds."""
+MOST_OWN_PAGES = 4
+"""So many own pages are used in a round at most: what many pages of one topic have in common adds up, too."""
 LARGEST = 1000.0
 """The largest weight, clip and learning rate of a private plan: no use comes near it."""
 

@@ -5,6 +5,7 @@ import { sha256 } from "../../core/hash";
 import type { Round } from "../../core/manifest";
 import { drawnPages } from "../../core/pool";
 import { privateTraining, trainedFrom } from "../../core/private_training";
+import { secretDraw } from "../../core/secret_random";
 import { type LabelledPage, training } from "../../core/training";
 import type { PaperPlan, PrivatePlan } from "../../core/training_plan";
 import { vector } from "../../core/vector";
@@ -20,6 +21,8 @@ import type { Server } from "./server";
 
 /** Training all layers with fewer pages hardly learns anything, and the update would say much about each. */
 const FEWEST_PAGES = 4;
+/** What many pages of one topic have in common adds up in an update (docs/page-to-prediction.md, section 9.1). */
+const MOST_OWN_PAGES = 4;
 const SLICE_MS = 8;
 const seedAt = (server: string) => `seed ${server}`;
 
@@ -41,8 +44,9 @@ export interface Trained {
 export async function trainedUpdate(server: Server, round: Round, model: Model): Promise<Trained | undefined> {
   const { id, base, training: plan } = round;
   const hiding = plan.method === "private";
-  const pages = await usablePages(model.vocabulary);
-  if (pages.length < (hiding ? 1 : FEWEST_PAGES)) return undefined;
+  const usable = await usablePages(model.vocabulary);
+  if (usable.length < (hiding ? 1 : FEWEST_PAGES)) return undefined;
+  const pages = hiding ? secretDraw(usable, MOST_OWN_PAGES) : usable;
   const body = hiding
     ? await privateDifference(server, model, pages, plan)
     : await paperDifference(model, pages, plan, await seedOf(server.address, id));
