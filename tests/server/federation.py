@@ -15,6 +15,7 @@ from eitr.model.round_plan import first_trained
 from eitr.model.update_encoding import PARAMETERS
 from eitr.server.composition.wiring import prepared_database
 from eitr.server.domain import clock
+from eitr.server.domain.gate import Gate
 from eitr.server.domain.ingest import Ingest
 from eitr.server.domain.keys import Key
 from eitr.server.domain.metrics import Metrics
@@ -27,7 +28,17 @@ from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
 from tests.server.waiting import LONGEST_SECONDS
 
-DEFAULTS = {"minimum": 2, "quorum": 4, "maximum": 6, "pause_seconds": 0.0, "margin": 1.0, "lease_seconds": 30.0}
+DEFAULTS = {
+    "minimum": 2,
+    "quorum": 4,
+    "maximum": 6,
+    "pause_seconds": 0.0,
+    "margin": 1.0,
+    "class_margin": 1.0,
+    "lease_seconds": 30.0,
+    # `update` has no cover pages, whose expected step the server subtracts: it must be small beside the noise.
+    "private_learning_rate": 0.005,
+}
 
 
 class Federation:
@@ -48,6 +59,10 @@ class Federation:
         self.first = first_trained(Network(), self.plan)
         """The place of the first parameter that rounds train."""
         self.people: list[str] = []
+
+    def gate(self) -> Gate:
+        """Return the check that models must pass."""
+        return Gate(self.scoring, self.settings.margin, self.settings.class_margin)
 
     def worker(self) -> Worker:
         """Return a new worker; several may share the database."""

@@ -1,6 +1,8 @@
 """How good a model is on pages of known class: what rules may ask, and the last check before a model is published."""
 
-from dataclasses import dataclass
+import hashlib
+import json
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -39,6 +41,11 @@ class ValidationSet:
             raise InputError(f"{path}: there are no pages to validate with")
         self._pages: list[Page] = [one.page for one in pages]
         self._labels = np.array([one.label for one in pages], np.int64)
+        self.counts = {name: n for label, name in enumerate(NAMES) if (n := int((self._labels == label).sum()))}
+        """How many pages each class has; classes without pages are left out."""
+        text = json.dumps([[asdict(one.page), one.label] for one in pages], ensure_ascii=False)
+        self.digest = hashlib.sha256(text.encode()).hexdigest()
+        """Tells these pages from others: scores on other pages cannot be compared."""
         self._prepared = lru_cache(maxsize=2)(self._prepare)
 
     def _prepare(self, network: Network, vocabulary: str) -> ValidationPages:

@@ -43,7 +43,7 @@ class PrivatePlan:
     """How much an own page counts beside a cover page."""
     clip: float = 0.2
     """The longest gradient of a page, over the trained layers."""
-    learning_rate: float = 0.005
+    learning_rate: float = 0.025
     noise: float = 4.0
     """Standard deviation of the noise in each parameter, in multiples of the most that an own page can move."""
 
@@ -128,7 +128,7 @@ def expected_cover_step(
 
 
 def gradient_lengths(network: Network, vector: Vector, rows: "SparseRows", labels: ArrayLike, *, layers: int) -> Floats:
-    """Return the length of each page's gradient over the last layers; the server clips to their median on the pool."""
+    """Return the length of each page's gradient over the last layers."""
     return _lengths(*_pages(network, vector, rows, labels, layers))
 
 

@@ -55,7 +55,14 @@ class ServerSettings(BaseSettings):
         None, description="Pages of known class that models are scored with, JSON lines; none: those of the package."
     )
     margin: float = Field(
-        0.02, ge=0, le=1, description="By how much the accuracy on these pages may fall before a round is quarantined."
+        0.01,
+        ge=0,
+        le=1,
+        description="How much accuracy on these pages a model may lose against the best and the first version; steps "
+        "that lose more are shortened, and if that does not help, the round is quarantined.",
+    )
+    class_margin: float = Field(
+        0.05, ge=0, le=1, description="The same for the pages of each class that has at least 20 of them."
     )
 
     automatic_rounds: bool = Field(True, description="Whether a new round opens by itself when the last one ended.")
@@ -86,8 +93,11 @@ class ServerSettings(BaseSettings):
         description="Private training: standard deviation of the noise, in multiples of the most that an own page can "
         "move a parameter; at least 4.",
     )
+    clip: float = Field(
+        0.2, gt=0, le=LARGEST, description="Private training: the longest gradient of a page; longer ones are cut."
+    )
     private_learning_rate: float = Field(
-        0.005, gt=0, le=LARGEST, description="Private training: learning rate of the one step."
+        0.025, gt=0, le=LARGEST, description="Private training: learning rate of the one step."
     )
     epochs: int = Field(10, ge=1, description="Training as in the paper: passes over a participant's pages.")
     max_batches: int = Field(30, ge=1, description="Training as in the paper: batches in an epoch, at most.")
@@ -154,13 +164,14 @@ class ServerSettings(BaseSettings):
         """Return the rule that rounds are aggregated by."""
         return make_rule(self.rule, **parse_settings(rule_class(self.rule), self.rule_settings))
 
-    def private_plan(self, clip: float) -> PrivatePlan:
-        """Return the instructions for private training of a round in which gradients are cut to the length `clip`."""
+    @property
+    def private_plan(self) -> PrivatePlan:
+        """The instructions for private training."""
         return PrivatePlan(
             layers=self.layers,
             cover_pages=self.cover_pages,
             own_weight=self.own_weight,
-            clip=clip,
+            clip=self.clip,
             learning_rate=self.private_learning_rate,
             noise=self.noise,
         )

@@ -16,7 +16,6 @@ from sqlalchemy.orm import Session
 
 from eitr.aggregation.interface import Floats, Result, Round, Rule, Scorer
 from eitr.aggregation.rule_state import RuleState
-from eitr.datasets.validation import Score, ValidationSet
 from eitr.model import Network, Vector
 from eitr.model.private import PrivatePlan, expected_cover_step
 from eitr.model.round_plan import first_trained, read_plan
@@ -37,6 +36,7 @@ from eitr.server.db.tables import (
 )
 from eitr.server.domain import rule_states
 from eitr.server.domain.clock import now
+from eitr.server.domain.gate import Gate, Judgement
 from eitr.server.domain.keys import Key
 from eitr.server.domain.models import publish
 from eitr.server.domain.rounds import changed, ending, forget_update_bytes, senders, update_bytes
@@ -64,19 +64,15 @@ class _Aggregated:
     projection: bytes
     state: RuleState
     result: Result
-    model: Vector
-    """All parameters of the new model, those that nobody trained included."""
-    before: Score
-    after: Score
+    judgement: Judgement
     seconds: float
 
 
 class RoundAggregation:
     """Ends a round that a worker has claimed. Run twice on a round it finds the same, and only one run counts."""
 
-    def __init__(self, database: Database, rule: Rule, scoring: ValidationSet, margin: float, key: Key) -> None:
-        self._database, self._rule, self._scoring, self._margin = database, rule, scoring, margin
-        self._key = key
+    def __init__(self, database: Database, rule: Rule, gate: Gate, key: Key) -> None:
+        self._database, self._rule, self._gate, self._key = database, rule, gate, key
 
     def run(self, id: int, owner: str) -> RoundStatus | None:
         """Aggregate a round and end it; return its status, None if another worker has taken over meanwhile."""
@@ -101,12 +97,17 @@ class RoundAggregation:
             refused = sorted(session.scalars(select(RefusalRow.participant).where(RefusalRow.round == id)))
             projection = rule_states.projection_hash(rule, self._key, network, first)
             state = rule_states.load(session, rule, sorted({*ids, *refused}), projection)
+            references = self._gate.references(session)
         vocabulary = Vocabulary.from_json(words)
         for participant in refused:
             state = rule.refuse(state, participant, network.size - first)
-        scorer = _scorer(self._scoring.scorer(network, vocabulary), vector[:first])
+        pages = self._gate.pages
+        scorer = _scorer(pages.scorer(network, vocabulary), vector[:first])
         state, result = rule.update(state, Round(vector[first:], updates, ids, index=id, scorer=scorer))
         model = np.concatenate([vector[:first], np.asarray(result.model, np.float32)])
+        judgement = self._gate.judge(
+            vector, model, lambda candidate: pages.score(network, candidate, vocabulary), references
+        )
         return _Aggregated(
             round=id,
             base=base,
@@ -116,22 +117,20 @@ class RoundAggregation:
             projection=projection,
             state=state,
             result=result,
-            model=model,
-            before=self._scoring.score(network, vector, vocabulary),
-            after=self._scoring.score(network, model, vocabulary),
+            judgement=judgement,
             seconds=time.perf_counter() - start,
         )
 
     def _end(self, session: Session, owner: str, found: _Aggregated) -> RoundStatus | None:
         """Store everything in one transaction: the status, the new model, the observations and the rule's state."""
-        reason = self._reason_for_quarantine(found)
+        reason = found.judgement.reason
         outcome = RoundStatus.PUBLISHED if reason is None else RoundStatus.QUARANTINED
         values = {
             "status": outcome,
             "reason": reason,
             "rule": found.rule.name,
             "rule_settings": {name: value for name, value in asdict(found.rule).items() if name != HIDDEN_SETTING},
-            "score": {"before": asdict(found.before), "after": asdict(found.after)},
+            "score": found.judgement.document,
             "seconds": found.seconds,
             **ending(),
         }
@@ -139,8 +138,9 @@ class RoundAggregation:
         if not changed(session.execute(update(RoundRow).where(*mine).values(**values))):
             return None
         if outcome is RoundStatus.PUBLISHED:
+            judged = found.judgement
             new = publish(
-                session, origin="round", vector=found.model, like=found.base, score=found.after, round=found.round
+                session, origin="round", vector=judged.model, like=found.base, score=judged.after, round=found.round
             )
             session.get_one(RoundRow, found.round).result = new.version
         # Somebody may have left since the updates were read: nothing about them is written.
@@ -156,16 +156,6 @@ class RoundAggregation:
         detail = {"round": found.round, "reason": reason or ""}
         session.add(AuditRow(at=now(), who="server", action=f"{outcome} a round", detail=detail))
         return outcome
-
-    def _reason_for_quarantine(self, found: _Aggregated) -> str | None:
-        """Return why the new model must not be published; None if it may."""
-        before, after = found.before.accuracy, found.after.accuracy
-        if before - after <= self._margin + 1e-9:
-            return None
-        return (
-            f"accuracy on the validation pages would fall from {before:.3f} to {after:.3f}, "
-            f"by more than {self._margin:g}"
-        )
 
     def _observations(self, found: _Aggregated) -> Iterator[ObservationRow]:
         """Yield what the rule saw of everybody who sent an update, and of those whose updates were all refused."""

@@ -1,19 +1,16 @@
-"""The training that the rounds of a server ask for, with the numbers that depend on the model."""
+"""The training that the rounds of a server ask for."""
 
 import logging
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.orm import defer
 
 from eitr.errors import InputError
 from eitr.model import Network
-from eitr.model.private import PrivatePlan, gradient_lengths
+from eitr.model.private import PrivatePlan
 from eitr.model.round_plan import PAPER, PRIVATE, RoundPlan, check_private_plan
-from eitr.pages.pool import Pool
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import ModelRow, PoolRow
 from eitr.server.domain import pools
@@ -24,9 +21,6 @@ NO_POOL = (
     "possible, and none opens. Start a server in a new folder, whose model has a pool, or, for research, set "
     "EITR_TRAINING=paper."
 )
-SMALLEST_CLIP = 1e-9
-"""A model that is sure of every cover page has gradients of 0, and a clip must be above 0."""
-
 log = logging.getLogger("eitr.server")
 
 
@@ -53,16 +47,20 @@ class Training:
 
     def __init__(self, database: Database, settings: ServerSettings) -> None:
         self._database, self._settings = database, settings
-        self._clip = lru_cache(maxsize=4)(self._find_clip)
 
     def check(self) -> None:
         """Refuse settings with which no round is possible; log a warning if the current model has no pool."""
         with self._database.reading() as session:
-            version = session.scalars(select(func.max(ModelRow.version))).one()
+            newest = select(ModelRow.version, ModelRow.layers).order_by(ModelRow.version.desc()).limit(1)
+            version, layers = session.execute(newest).one()
         found = self.of(version)
         if found is None:
             log.warning(NO_POOL)
         elif isinstance(found.plan, PrivatePlan):
+            try:
+                check_private_plan(Network(tuple(layers)), found.plan)
+            except InputError as error:
+                raise InputError(f"the settings of private training: {error}") from None
             pool = self.pool_of(version)
             if pool is not None and pool.pages < found.plan.cover_pages:
                 raise InputError(
@@ -76,7 +74,7 @@ class Training:
         pool = self.pool_of(version)
         if pool is None:
             return None
-        return RoundTraining(self._settings.private_plan(self._clip(version, pool.sha256)), pool.sha256)
+        return RoundTraining(self._settings.private_plan, pool.sha256)
 
     def announced(self, version: int) -> dict[str, Any]:
         """Return what the manifest of a version says about training; without a pool, only the paper's is possible."""
@@ -94,17 +92,3 @@ class Training:
                 return None
             size = session.scalars(select(func.length(PoolRow.content)).where(PoolRow.sha256 == found.sha256)).one()
             return PoolFile(found.sha256, size, found.pages)
-
-    def _find_clip(self, version: int, sha256: str) -> float:
-        """Return the median length of the gradients of a pool's pages, to six digits: the same on every machine."""
-        with self._database.reading() as session:
-            model = session.get_one(ModelRow, version)
-            content = session.get_one(PoolRow, sha256).content
-        network, vector = Network(tuple(model.layers)), np.frombuffer(model.weights, "<f4").astype(np.float32)
-        try:
-            check_private_plan(network, self._settings.private_plan(1.0))
-        except InputError as error:
-            raise InputError(f"the settings of private training: {error}") from None
-        pool = Pool.from_bytes(content, width=network.inputs)
-        lengths = gradient_lengths(network, vector, pool.rows, pool.labels, layers=self._settings.layers)
-        return max(float(f"{np.median(lengths):.6g}"), SMALLEST_CLIP)

@@ -12,6 +12,7 @@ from eitr.errors import InputError
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import RoundStatus
 from eitr.server.domain.clock import now
+from eitr.server.domain.gate import Gate
 from eitr.server.domain.kernel_compilation import KernelCompilation
 from eitr.server.domain.keys import Key
 from eitr.server.domain.metrics import Metrics
@@ -38,7 +39,8 @@ class Worker:
         self._rounds = Rounds(database, settings)
         self._rule = settings.make_rule()
         self._database = database
-        self._aggregation = RoundAggregation(database, self._rule, scoring, settings.margin, Key.of(settings.folder))
+        gate = Gate(scoring, settings.margin, settings.class_margin)
+        self._aggregation = RoundAggregation(database, self._rule, gate, Key.of(settings.folder))
         self._retention = Retention(database, settings)
         self._name = f"{socket.gethostname()[:40]}-{secrets.token_hex(6)}"
         self._stop = threading.Event()
