@@ -7,12 +7,14 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
+from eitr.aggregation.fedavg import FedAvg
 from eitr.aggregation.interface import Rule
 from eitr.aggregation.registry import make_rule, rule_class
 from eitr.errors import InputError
 from eitr.model.plan import TrainingPlan
 from eitr.model.private import PrivatePlan
-from eitr.model.round_plan import LARGEST, LEAST_NOISE
+from eitr.model.published_noise import epsilon
+from eitr.model.round_plan import LARGEST, LEAST_NOISE, PRIVATE
 from eitr.settings import parse_settings
 
 PREFIX = "EITR_"
@@ -108,6 +110,34 @@ class ServerSettings(BaseSettings):
         0.5, ge=0, lt=1, description="Training as in the paper: the share of hidden units that dropout sets to 0."
     )
 
+    published_noise: float = Field(
+        0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Formal privacy: standard deviation of the noise that is added to the sum of a round's updates, in "
+        "multiples of the longest step that one participant can have in it; 0: none. Needs `pip install "
+        "'eitr[formal]'`, EITR_RULE=fedavg, private training, and EITR_MAXIMUM equal to EITR_QUORUM.",
+    )
+    published_clip: float = Field(
+        1.1,
+        gt=0,
+        allow_inf_nan=False,
+        description="Formal privacy: the length to which each participant's step is cut, in multiples of the length "
+        "that the noise of an honest update has by itself.",
+    )
+    epsilon_delta: float = Field(
+        1e-5,
+        gt=0,
+        lt=1,
+        description="Formal privacy: the delta for which epsilon is computed; well below 1 / number of participants.",
+    )
+    epsilon_limit: float = Field(
+        0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Formal privacy: no round opens that would bring epsilon above this; 0: no limit.",
+    )
+
     uploads_at_once: int = Field(128, ge=1, description="Updates received at the same time; further ones wait.")
     upload_seconds: Seconds = Field(60.0, description="How long one update may take to arrive.")
     requests_per_minute: int = Field(600, ge=1, description="Requests from one network address in a minute.")
@@ -158,6 +188,37 @@ class ServerSettings(BaseSettings):
             self.make_rule().check_inputs({"base"})  # the server has no parameters trained on trusted pages
         except InputError as error:
             raise ValueError(str(error)) from error
+        return self
+
+    @model_validator(mode="after")
+    def _formal_privacy_holds(self) -> Self:
+        """Refuse settings with which one participant could change more of a published model than the noise hides."""
+        if not self.published_noise:
+            if self.epsilon_limit:
+                raise ValueError("EITR_EPSILON_LIMIT limits nothing without noise: set EITR_PUBLISHED_NOISE, too")
+            return self
+        if self.training != PRIVATE:
+            raise ValueError("EITR_PUBLISHED_NOISE needs EITR_TRAINING=private")
+        if self.make_rule() != FedAvg():
+            raise ValueError(
+                f"EITR_PUBLISHED_NOISE cannot be used with the rule {self.rule!r} and its settings: what one "
+                "participant's updates do to the weights of others has no bound, so that no noise could hide it. Use "
+                f"EITR_RULE={FedAvg.name} without EITR_RULE_SETTINGS"
+            )
+        if self.maximum != self.quorum:
+            raise ValueError(
+                "EITR_PUBLISHED_NOISE needs rounds whose number of participants is fixed: set EITR_MAXIMUM to "
+                f"EITR_QUORUM, which is {self.quorum}"
+            )
+        try:
+            first = epsilon({self.published_noise: 1}, self.epsilon_delta)
+        except InputError as error:
+            raise ValueError(f"EITR_PUBLISHED_NOISE: {error}") from error
+        if self.epsilon_limit and first > self.epsilon_limit:
+            raise ValueError(
+                f"EITR_EPSILON_LIMIT={self.epsilon_limit:g} allows no round: one costs an epsilon of {first:.3g}; "
+                "raise EITR_PUBLISHED_NOISE or the limit"
+            )
         return self
 
     def make_rule(self) -> Rule:

@@ -184,6 +184,10 @@ class RoundRow(Base):
     """Instructions for local training: the document that participants get."""
     pool: Mapped[str | None] = mapped_column(String(64))
     """The SHA-256 of the pool that cover pages are drawn from; none with training as in the paper."""
+    published_noise: Mapped[float | None]
+    """The noise multiplier of the published mean; NULL if no noise is added. What was spent is counted from these."""
+    published_clip: Mapped[float | None]
+    """With noise: the length to which steps are cut, in multiples of the length of an honest update's own noise."""
     received: Mapped[int] = mapped_column(default=0)
     complete: Mapped[datetime | None]
     """When the quorum was reached."""

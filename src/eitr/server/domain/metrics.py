@@ -25,6 +25,13 @@ class Metrics:
         self.participants = Gauge("eitr_participants", "Participants enrolled.", registry=self.registry)
         self.open_round = Gauge("eitr_open_round", "The open round, 0 if there is none.", registry=self.registry)
         self.received = Gauge("eitr_open_round_updates", "Updates received in the open round.", registry=self.registry)
+        # By its label: without noise there is no value, and 0 would mean that nothing can be told.
+        self.epsilon = Gauge(
+            "eitr_epsilon",
+            "Epsilon of all rounds with noise for somebody who took part in each.",
+            ("delta",),
+            registry=self.registry,
+        )
 
     def text(self) -> bytes:
         """Return all of them, as Prometheus reads them."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from eitr.aggregation.fedavg import FedAvg
 from eitr.aggregation.interface import Floats, Result, Round, Rule, Scorer
 from eitr.aggregation.rule_state import RuleState
 from eitr.model import Network, Vector
@@ -36,6 +37,7 @@ from eitr.server.db.tables import (
 )
 from eitr.server.domain import rule_states
 from eitr.server.domain.clock import now
+from eitr.server.domain.formal_privacy import with_noise
 from eitr.server.domain.gate import Gate, Judgement
 from eitr.server.domain.keys import Key
 from eitr.server.domain.models import publish
@@ -69,7 +71,7 @@ class _Aggregated:
 
 
 class RoundAggregation:
-    """Ends a round that a worker has claimed. Run twice on a round it finds the same, and only one run counts."""
+    """Ends a round that a worker has claimed. If it is run twice on a round, only one run counts."""
 
     def __init__(self, database: Database, rule: Rule, gate: Gate, key: Key) -> None:
         self._database, self._rule, self._gate, self._key = database, rule, gate, key
@@ -88,7 +90,9 @@ class RoundAggregation:
             network, vector = Network(tuple(base.layers)), np.frombuffer(base.weights, "<f4").astype(np.float32)
             plan = read_plan(round.plan)
             first = first_trained(network, plan)
-            rule = rule_states.private_rule(self._rule, self._key, network, first)
+            # The rule in the settings may have changed since the round opened; its model would not be used anyway.
+            chosen = self._rule if round.published_noise is None else FedAvg()
+            rule = rule_states.private_rule(chosen, self._key, network, first)
             words = session.get_one(VocabularyRow, base.vocabulary).content.decode()
             ids, updates = _updates(session, id, vector[first:])
             if isinstance(plan, PrivatePlan):
@@ -104,6 +108,7 @@ class RoundAggregation:
         pages = self._gate.pages
         scorer = _scorer(pages.scorer(network, vocabulary), vector[:first])
         state, result = rule.update(state, Round(vector[first:], updates, ids, index=id, scorer=scorer))
+        result = with_noise(round, plan, vector[first:], updates, result)
         model = np.concatenate([vector[:first], np.asarray(result.model, np.float32)])
         judgement = self._gate.judge(
             vector, model, lambda candidate: pages.score(network, candidate, vocabulary), references

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from eitr.model.round_plan import plan_document
 from eitr.server.db.connection import DELETED, Database
 from eitr.server.db.tables import AuditRow, ModelRow, RoundRow, RoundStatus, UpdateBytesRow, UpdateRow
+from eitr.server.domain import formal_privacy
 from eitr.server.domain.clock import now
 from eitr.server.domain.training import RoundTraining, Training
 from eitr.server.settings import ServerSettings
@@ -89,6 +90,8 @@ class Rounds:
                     return None
                 if session.scalars(select(func.max(ModelRow.version))).one() != base:
                     return _ANOTHER_BASE
+                if formal_privacy.exhausted(session, settings):
+                    return None
                 added = RoundRow(
                     status=RoundStatus.OPEN,
                     under_way=True,
@@ -101,6 +104,7 @@ class Rounds:
                     grace_seconds=settings.grace_seconds,
                     plan=plan_document(training.plan),
                     pool=training.pool,
+                    **formal_privacy.columns_of_round(settings),
                     received=0,
                     attempts=0,
                     failures=0,

@@ -11,6 +11,7 @@ from eitr.datasets.validation import ValidationSet
 from eitr.errors import InputError
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import RoundStatus
+from eitr.server.domain import formal_privacy
 from eitr.server.domain.clock import now
 from eitr.server.domain.gate import Gate
 from eitr.server.domain.kernel_compilation import KernelCompilation
@@ -85,6 +86,9 @@ class Worker:
             told = f"aggregation was begun {round.attempts - 1} times and failed {round.failures} times; see the log"
             self._rounds.abandon(id, told, RoundStatus.AGGREGATING)
             return
+        if round.published_noise is not None and (reason := self._privacy_limit()):  # lowered since the round opened
+            self._rounds.abandon(id, reason, RoundStatus.AGGREGATING)
+            return
         try:
             with self._keeping(id):
                 outcome = self._aggregation.run(id, self._name)
@@ -100,6 +104,10 @@ class Worker:
         if outcome is not None:
             self._metrics.rounds.labels(outcome).inc()
             log.info("round ended", extra={"round": id, "outcome": str(outcome)})
+
+    def _privacy_limit(self) -> str:
+        with self._database.reading() as session:
+            return formal_privacy.exhausted(session, self._settings)
 
     @contextmanager
     def _keeping(self, id: int) -> Iterator[None]:
