@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from eitr.server.db.tables import ParticipantRow, RoundRow, RoundStatus
+from eitr.server.domain import formal_privacy
 from eitr.server.domain.keys import same
 from eitr.server.domain.services import Services
 from eitr.server.web.application import web_application
@@ -50,6 +51,9 @@ def metrics(server: Server, request: Request) -> Response:
     with server.database.reading() as session:
         numbers.participants.set(session.scalar(select(func.count()).select_from(ParticipantRow)) or 0)
         found = session.scalar(select(RoundRow).where(RoundRow.status == RoundStatus.OPEN))
+        privacy = formal_privacy.spent(session, server.settings)
+    if privacy is not None:
+        numbers.epsilon.labels(f"{privacy.delta:g}").set(privacy.epsilon)
     numbers.version.set(server.models.current().version)
     numbers.open_round.set(found.id if found else 0)
     numbers.received.set(found.received if found else 0)

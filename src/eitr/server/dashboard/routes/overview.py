@@ -10,6 +10,7 @@ from eitr.server.dashboard import figures
 from eitr.server.dashboard.guard import SignedIn
 from eitr.server.dashboard.queries import models, participants, rounds
 from eitr.server.dashboard.rendering import page
+from eitr.server.domain import formal_privacy
 from eitr.server.domain.services import Services
 from eitr.server.web.dependencies import Server
 
@@ -51,4 +52,5 @@ def live(session: Session, server: Services) -> dict[str, Any]:
         "round": found,
         "refused": 0 if found is None else rounds.refusals_in(session, found.id),
         "automatic": server.settings.automatic_rounds,
+        "privacy": formal_privacy.spent(session, server.settings),
     }

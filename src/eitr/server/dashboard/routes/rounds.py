@@ -13,6 +13,7 @@ from eitr.server.dashboard.queries import participants, rounds
 from eitr.server.dashboard.queries.listing import Page
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.db.tables import RoundRow, RoundStatus
+from eitr.server.domain import formal_privacy
 from eitr.server.domain.training import NO_POOL
 from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
@@ -42,6 +43,9 @@ def opened(server: Server, who: CsrfCheckedOperator) -> Response:
     if server.rounds.open(who=who.name) is None:
         if server.training.of(server.models.current().version) is None:
             raise Conflict(NO_POOL)
+        with server.database.reading() as session:
+            if reason := formal_privacy.exhausted(session, server.settings):
+                raise Conflict(reason)
         raise Conflict("A round is under way already. It must end before another one opens.")
     return RedirectResponse(address("/", notice="opened"), 303)
 
