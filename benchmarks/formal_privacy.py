@@ -160,7 +160,7 @@ def report(world: World, participants: Sequence[int], seeds: int) -> str:
         for wanted, noise in noises.items():
             noisy = [learned(world, count, noise, seed) for seed in range(seeds)]
             cost = mean(plain) - mean(noisy)
-            row += [_percent(mean(noisy)), _percent(min(noisy)), f"{100 * cost:.1f}"]
+            row += [_percent(mean(noisy)), _percent(min(noisy)), f"{round(100 * cost, 1) + 0.0:.1f}"]  # without -0.0
             if cost >= LITTLE:
                 enough[wanted] = "more than were tried"
             elif enough[wanted] == "more than were tried":

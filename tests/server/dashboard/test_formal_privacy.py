@@ -69,6 +69,7 @@ def test_the_start_page_says_what_was_spent_in_words(make_site: MakeSite) -> Non
     text = words(site, "/")
     assert f"Epsilon spent {epsilon({NOISE: 40}, 1e-5):.2f} of 20" in text
     assert "Rounds with noise 40" in text
+    assert "Delta 0.00001 " in text
     assert "right in at most 79 of 100 cases" in text
     assert "Rounds without noise" not in text
     add_rounds(site, 3, None)
