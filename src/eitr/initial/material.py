@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from eitr.pages.tokens import tokens
-from eitr.taxonomy import NAMES
+from eitr.taxonomy import NAMES, NON_SENSITIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,10 @@ class Material:
 def material() -> Material:
     """Read the material that is part of the package."""
     lexicon = json.loads(files("eitr.assets").joinpath("lexicon.json").read_text("utf-8"))
+    # The generated dataset is made of lexicon.json, so further words of the training material stand in another file.
+    everyday = lexicon[NAMES[NON_SENSITIVE]]
+    for topic, lines in _sections("everyday_words.txt").items():
+        everyday[topic] = sorted([*everyday[topic], *" ".join(lines).split()])
     sketches = _sections("sketches.txt")
     reserved = _sections("reserved.txt")
     forms = _sections("forms.txt")
