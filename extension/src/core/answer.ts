@@ -12,6 +12,10 @@ export const THRESHOLD = 0.45;
 const THRESHOLD_NOT_ENGLISH = 0.6;
 /** The least threshold on a page with a single known word, which decides only if it has one meaning. */
 const THRESHOLD_ONE_WORD = 0.8;
+/** The least threshold on a page with few known words: one word with several meanings outweighs the others. */
+const THRESHOLD_FEW_WORDS = 0.6;
+/** A page with at most so many known words has few of them. */
+const FEW_WORDS = 2;
 /** How many known words a page must have for "not sensitive". */
 const LEAST_KNOWN = 2;
 /** How probable non-sensitive must be for "not sensitive", in English or if the page is too short to tell. */
@@ -49,7 +53,8 @@ export function answerOf(
 /** The lowest threshold that may be chosen for a page. */
 function leastThreshold(english: boolean, knownWords: number): number {
   if (knownWords === 1) return THRESHOLD_ONE_WORD;
-  return english ? 0 : THRESHOLD_NOT_ENGLISH;
+  const few = knownWords <= FEW_WORDS ? THRESHOLD_FEW_WORDS : 0;
+  return english ? few : Math.max(few, THRESHOLD_NOT_ENGLISH);
 }
 
 /** The most probable class; of equals, the first. */

@@ -20,6 +20,10 @@ THRESHOLD_NOT_ENGLISH = 0.6
 """The least threshold on a page in another of the six languages, where there are more false alarms."""
 THRESHOLD_ONE_WORD = 0.8
 """The least threshold on a page with a single known word, which decides only if it has one meaning."""
+THRESHOLD_FEW_WORDS = 0.6
+"""The least threshold on a page with few known words: one word with several meanings outweighs the others."""
+FEW_WORDS = 2
+"""A page with at most so many known words has few of them."""
 LEAST_KNOWN = 2
 """How many known words a page must have for "not sensitive"."""
 LEAST_SURE = 0.5
@@ -45,7 +49,8 @@ def least_threshold(language: str, known_words: int) -> float:
         return math.inf
     if known_words == 1:
         return THRESHOLD_ONE_WORD
-    return THRESHOLD_NOT_ENGLISH if language in NOT_ENGLISH else 0.0
+    few = THRESHOLD_FEW_WORDS if known_words <= FEW_WORDS else 0.0
+    return max(few, THRESHOLD_NOT_ENGLISH) if language in NOT_ENGLISH else few
 
 
 def answer(probabilities: Sequence[float], language: str, known_words: int, threshold: float = THRESHOLD) -> Answer:
