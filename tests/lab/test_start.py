@@ -204,6 +204,25 @@ def test_the_shipped_pool_belongs_to_the_shipped_vocabulary():
     assert len(find_start("shipped").pool) >= 2000
 
 
+def test_the_pool_of_the_start_is_recorded_and_another_one_is_taken_up(covered, tmp_path):
+    def asked(resume):
+        return run_experiments(
+            ["reputation-once"], start=str(covered), profile="quick", seeds=1, device="cpu", out=tmp_path / "results",
+            resume=resume,
+        )  # fmt: skip
+
+    first = asked(resume=False)
+    pool = find_start(str(covered)).pool
+    assert first.profile.pool == find_start(str(covered)).pool_digest
+    assert open_lab(tmp_path / "results").profile == first.profile
+    (covered / "pool.bin").write_bytes(Pool(pool.rows.take(range(50)), pool.labels[:50], pool.vocabulary).to_bytes())
+    second = asked(resume=True)
+    assert second.profile.pool not in ("", first.profile.pool)
+    assert open_lab(tmp_path / "results").profile == second.profile
+    (covered / "pool.bin").unlink()
+    assert asked(resume=True).profile.pool == ""
+
+
 def test_ways_to_train_are_compared_in_one_table(covered, pages, tmp_path):
     asked = {**SMALL, "training": "paper,private:layers=2:cover_pages=20", "data": str(pages), "device": "cpu"}
     done = compare(**asked, start=str(covered), out=tmp_path / "results")

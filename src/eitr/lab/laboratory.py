@@ -127,7 +127,8 @@ def run_experiments(
     model = find_start(start)
     source = find_data(data, options, model)
     how = _Computation(Path(out), source, model, device, data_dir, resume, checkpoint_seconds, quiet)
-    asked = make_profile(profile, data=source.name, seeds=seeds, start=_name_of(model))
+    pool = "" if model is None else model.pool_file_digest
+    asked = make_profile(profile, data=source.name, seeds=seeds, start=_name_of(model), pool=pool)
     return _run(chosen, asked, {}, how)
 
 
@@ -331,7 +332,8 @@ def _existing(folder: Path, profile: Profile, resume: bool) -> LabMetadata | Non
             raise InputError(f"{folder} holds other files than results: choose another --out")
         return None
     before = read_metadata(folder)
-    if before.full_profile() != profile:
+    # Another pool makes no conflict: the runs that depend on it have other keys, and are computed anew.
+    if replace(before.full_profile(), pool=profile.pool) != profile:
         held = f"profile {before.profile}, data {before.data}, start {before.start}, seeds {before.seeds}"
         raise InputError(f"{folder} holds results of other settings ({held}): choose another --out")
     loaded = set(loaded_files().values())
@@ -390,6 +392,7 @@ def _prepare(
         data_digest=data_digest,
         data_arguments=list(how.source.arguments),
         start=profile.start,
+        pool=profile.pool,
         start_argument=RANDOM if how.start is None else how.start.argument,
         grid=grid,
         plugins=loaded_files(before.plugins if before else None),

@@ -20,7 +20,7 @@ COMPARE = "compare"
 """The id of the experiment that a grid describes, and the name of its profile."""
 
 _KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
-    **dict.fromkeys(("data", "data_digest", "profile", "start", "start_argument"), str),
+    **dict.fromkeys(("data", "data_digest", "pool", "profile", "start", "start_argument"), str),
     **dict.fromkeys(("grid", "plugins", "hardware", "versions"), dict),
     "seeds": int,
     "data_arguments": (list, tuple),
@@ -33,7 +33,7 @@ _NUMBER: Final = {"rounds": int, "steps": int, "learning_rate": float}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabMetadata:
-    """What `lab.json` says about a lab run. The first seven determine the results, the others tell how they came."""
+    """What `lab.json` says about a lab run. The first eight determine the results, the others tell how they came."""
 
     experiments: Sequence[str]
     profile: str
@@ -43,6 +43,8 @@ class LabMetadata:
     """The digest of the examples, where they were read: other examples of the same name do not go into the folder."""
     start: str = RANDOM
     """The name of the model that training starts from: see `StartModel`."""
+    pool: str = ""
+    """The digest of the start's pool of cover pages; older labs did not write it."""
     grid: Mapping[str, Any] = field(default_factory=dict)
     """What `eitr lab compare` was asked for; empty for the experiments of the registry."""
     data_arguments: Sequence[str] = ()
@@ -61,7 +63,7 @@ class LabMetadata:
         """Return the profile that the experiments were asked with."""
         if self.grid:
             return comparison_profile(self.data, self.seeds, self.start)
-        return make_profile(self.profile, data=self.data, seeds=self.seeds, start=self.start)
+        return make_profile(self.profile, data=self.data, seeds=self.seeds, start=self.start, pool=self.pool)
 
     def command_for(self, *ids: str, resume: bool = False) -> str:
         """Return the command that computes some experiments, or the comparison, as these were.

@@ -22,6 +22,8 @@ class Profile:
     """Local steps of a round for every honest client; 0: as many as the plan's epochs have of its own pages."""
     start: str = RANDOM
     """The name of the model that training starts from: see `StartModel`."""
+    pool: str = ""
+    """The digest of the start's pool of cover pages, which results of the privacy experiment depend on; "": no pool."""
 
     @property
     def quick(self) -> bool:
@@ -50,15 +52,17 @@ PROFILES = {profile.name: profile for profile in (QUICK, PAPER)}
 MOST_SEEDS = 1000
 
 
-def make_profile(name: str, *, data: str = "builtin", seeds: int | None = None, start: str = RANDOM) -> Profile:
-    """Return a profile on a data set, with seeds 0 .. seeds-1, of federations with this start."""
+def make_profile(
+    name: str, *, data: str = "builtin", seeds: int | None = None, start: str = RANDOM, pool: str = ""
+) -> Profile:
+    """Return a profile on a data set, with seeds 0 .. seeds-1, of federations with this start and its pool."""
     if name not in PROFILES:
         raise InputError(f"there is no profile {name!r}; there are: {', '.join(PROFILES)}")
     if seeds is not None and not 1 <= seeds <= MOST_SEEDS:
         raise InputError(f"the number of seeds must be between 1 and {MOST_SEEDS}, not {seeds}")
     chosen = PROFILES[name]
     taken = chosen.seeds if seeds is None else tuple(range(seeds))
-    return replace(chosen, data=data_name(data), seeds=taken, start=start)
+    return replace(chosen, data=data_name(data), seeds=taken, start=start, pool=pool)
 
 
 def data_name(data: str) -> str:

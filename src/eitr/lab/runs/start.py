@@ -1,6 +1,7 @@
 """What federations start from: a random model, or a given one with the vocabulary that it was trained with."""
 
 import hashlib
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import as_file, files
@@ -32,15 +33,25 @@ class StartModel:
     @cached_property
     def pool(self) -> Pool:
         """The pool of cover pages that lies beside the model and was made for its vocabulary."""
-        if self.argument != SHIPPED:
-            return _pool_in(Path(self.argument), len(self.classifier.vocabulary))
-        with as_file(files("eitr").joinpath("assets")) as assets:
-            return _pool_in(assets, len(self.classifier.vocabulary))
+        with self._folder() as folder:
+            return _pool_in(folder, len(self.classifier.vocabulary))
 
     @property
     def pool_digest(self) -> str:
         """What results call the pool: the first 12 digits of its file's SHA-256."""
-        return hashlib.sha256(self.pool.to_bytes()).hexdigest()[:12]
+        return _short_digest(self.pool.to_bytes())
+
+    @property
+    def pool_file_digest(self) -> str:
+        """The same of the file as it is, which may be no pool of this model; "" where there is no file."""
+        with self._folder() as folder:
+            path = folder / POOL_FILE
+            return _short_digest(path.read_bytes()) if path.is_file() else ""
+
+    def _folder(self) -> AbstractContextManager[Path]:
+        return (
+            as_file(files("eitr").joinpath("assets")) if self.argument == SHIPPED else nullcontext(Path(self.argument))
+        )
 
 
 def find_start(start: str) -> StartModel | None:
@@ -56,6 +67,10 @@ def find_start(start: str) -> StartModel | None:
             "and vocabulary.json"
         )
     return StartModel(_named(folder.name, found := Classifier.load(folder)), str(folder), found)
+
+
+def _short_digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:12]
 
 
 def _named(name: str, classifier: Classifier) -> str:
