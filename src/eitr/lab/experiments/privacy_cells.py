@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eitr.lab.results.store import Result
-from eitr.lab.runs.privacy import PrivacyRun
+from eitr.lab.runs.privacy import OUTSIDER, SERVER, PrivacyRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,8 @@ class Leak:
         """Where it was measured, in words."""
         pages = f"{self.run.own_pages} own page{'s' if self.run.own_pages > 1 else ''} ({self.run.choice})"
         uses = f", {self.run.uses} uses" if self.run.uses > 1 else ""
-        return f"{self.attack}, {pages}, base {self.run.base}{uses}"
+        viewer = f", seen by {'an' if self.run.viewer == OUTSIDER else 'a'} {self.run.viewer}"
+        return f"{self.attack}, {pages}, base {self.run.base}{uses}{viewer if self.run.viewer != SERVER else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +62,11 @@ class Cell:
 
 
 def cells_of(results: Iterable[Result]) -> list[Cell]:
-    """Return the cells in the order of their first result."""
+    """Return the cells, victims and attacks on them, in the order of their first result."""
     found: dict[PrivacyRun, list[Result]] = {}
     for result in results:
-        found.setdefault(replace(result.run, seed=0), []).append(result)
+        if isinstance(result.run, PrivacyRun):
+            found.setdefault(replace(result.run, seed=0), []).append(result)
     return [Cell(run, theirs) for run, theirs in found.items()]
 
 
@@ -73,7 +75,7 @@ def strongest(
     measure: str,
     attack: str | None = None,
     by: Callable[[Leak], float] = lambda leak: leak.mean,
-) -> Leak:
-    """Return the largest of a measure over some cells and all attacks, or one."""
+) -> Leak | None:
+    """Return the largest of a measure over some cells and all attacks, or one; None where nothing was measured."""
     leaks = (cell.leak(measure, name) for cell in cells for name in ([attack] if attack else cell.attacks))
-    return max((leak for leak in leaks if leak is not None), key=by)
+    return max((leak for leak in leaks if leak is not None), key=by, default=None)

@@ -1,10 +1,10 @@
-"""Measurements of what an update tells about the pages that it was made of."""
+"""Measurements of what an update tells about the pages that it was made of, and of what a defence costs."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from eitr.errors import InputError
-from eitr.lab.runs.run import Run
+from eitr.lab.runs.run import Run, added_later
 from eitr.lab.runs.start import RANDOM
 
 PAPER_SGD: Final = "paper-sgd"
@@ -12,8 +12,16 @@ PAPER_SGD: Final = "paper-sgd"
 PRIVATE: Final = "private"
 """One step on clipped gradients with noise: `eitr.model.private`."""
 METHODS: Final = (PAPER_SGD, PRIVATE)
-ANY, CORRECTIONS = CHOICES = ("any", "corrections")
-START, LATER = BASES = ("start", "later")
+ANY, CORRECTIONS, TOPIC = CHOICES = ("any", "corrections", "topic")
+"""Own pages and candidates are any test pages; corrections, which the model gets wrong; or own pages are all of one
+class."""
+START, LATER, LEAKING = BASES = ("start", "later", "leaking")
+"""The model that victims train: the start, the one after 40 rounds of the defence, or one that a server made so that
+it leaks."""
+SERVER, OUTSIDER, THIEF = VIEWERS = ("server", "outsider", "thief")
+"""Who sees the victim: the server; an outsider, who sees published models and whose other identities isolate the
+victim in them; a thief, who reads what the rule remembers."""
+NO_ATTACK, FLIP, BACKDOOR = POISONS = ("none", "flip", "backdoor")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +38,12 @@ class Defence:
     """Gradients are cut to this quantile of the pool's lengths: 0.5 is the median. 0: they are not cut."""
     noise: float = 4.0
     """Standard deviation of the noise in each parameter, in multiples of the most that an own page can move."""
+    own_limit: float = added_later(0.0)
+    """All own pages together move an update by at most as much as so many single pages can; 0: without limit."""
+    group: int = added_later(1)
+    """The server sees sums of so many updates, made by secure aggregation; 1: every update by itself."""
+    published_noise: float = added_later(0.0)
+    """Noise that the server adds to the published step, in multiples of the most that an own page can move it."""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -40,12 +54,23 @@ class Defence:
             raise InputError("clip must be from 0 to 1, and noise at least 0")
         if self.method == PRIVATE and self.clip == 0:
             raise InputError("the private step needs a clip above 0: without it no noise is enough")
-        if self.method == PAPER_SGD and self.noise:
+        if self.method == PAPER_SGD and (self.noise or self.published_noise):
             raise InputError("noise belongs to the private step: it is measured in what one clipped page can move")
+        if self.group < 1 or self.published_noise < 0 or self.own_limit < 0:
+            raise InputError(
+                "a group has at least one member; published noise and the limit of own pages are at least 0"
+            )
+        if self.method == PAPER_SGD and (self.group > 1 or self.own_limit):
+            raise InputError("groups and a limit for own pages are measured with the private step alone")
+
+    @property
+    def against(self) -> str:
+        """Return from whom the defence hides pages: noise on the published step hides nothing from the server."""
+        return OUTSIDER if self.published_noise else SERVER
 
     @property
     def title(self) -> str:
-        """Return a few words for tables and figures; own weight and clip only where they are not the method's usual.
+        """Return a few words for tables and figures; what is not usual for the method is named.
 
         >>> Defence().title
         'private, last layer, 200 cover, noise 4'
@@ -58,35 +83,49 @@ class Defence:
         words += [f"own x{self.own_weight:g}"] if self.own_weight != usual else []
         if self.method == PRIVATE:
             words += [f"clip {self.clip:g}"] if self.clip != Defence.clip else []
-            return ", ".join([*words, f"noise {self.noise:g}"])
+            words += [f"noise {self.noise:g}"]
+            words += [f"own pages at most {self.own_limit:g} together"] if self.own_limit else []
+            words += [f"groups of {self.group}"] if self.group > 1 else []
+            words += [f"published noise {self.published_noise:g}"] if self.published_noise else []
+            return ", ".join(words)
         return ", ".join(words + ([f"clip {self.clip:g}"] if self.clip else []))
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivacyRun(Run):
-    """One cell: victims with so many own pages under one defence, and all attacks on what they send."""
-
-    kind: ClassVar[str] = "privacy"
+class DefenceRun(Run):
+    """The base of all measurements of a defence."""
 
     data: str
     start: str = RANDOM
     """The name of the model that is trained further: see `StartModel`. It needs a pool of cover pages."""
+    pool: str = added_later("")
+    """The digest of that pool."""
     defence: Defence
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyRun(DefenceRun):
+    """One cell: victims with so many own pages under one defence, and all attacks on what is seen of them."""
+
+    kind: ClassVar[str] = "privacy"
+
     own_pages: int = 1
     choice: str = ANY
-    """Own pages and candidates are any test pages, or corrections: those that the model gets wrong."""
     uses: int = 1
-    """In so many rounds the victim uses the same pages; the attacker averages its updates."""
+    """In so many rounds the victim uses the same pages, or new ones of the same class; the attacker averages."""
     base: str = START
-    """The model that victims train: the start, or the one after 40 rounds of this defence."""
+    viewer: str = added_later(SERVER)
     victims: int = 200
     candidates: int = 300
     simulated: int = 2000
     """Updates without own pages by which the attacker learns how updates vary; unused where this is known exactly."""
 
     def __post_init__(self) -> None:
-        if self.choice not in CHOICES or self.base not in BASES:
-            raise InputError(f"choice must be one of {', '.join(CHOICES)}, and base one of {', '.join(BASES)}")
+        for name, known in (("choice", CHOICES), ("base", BASES), ("viewer", VIEWERS)):
+            if getattr(self, name) not in known:
+                raise InputError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+        if self.defence.group > 1 and self.viewer == THIEF:
+            raise InputError("a rule that sees sums of changing groups remembers nothing of a client")
         if min(self.own_pages, self.uses, self.simulated) < 1 or self.victims < 2:
             raise InputError("a run needs own pages, uses and simulated updates, and at least two victims")
         if self.candidates <= self.own_pages:
@@ -95,4 +134,55 @@ class PrivacyRun(Run):
     @property
     def title(self) -> str:
         """Return a few words for a progress bar."""
-        return f"{self.defence.title}; {self.own_pages} own ({self.choice}), {self.base}, {self.uses} uses"
+        seen = f"{self.base}, {self.uses} uses, {self.viewer}"
+        return f"{self.defence.title}; {self.own_pages} own ({self.choice}), {seen}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoisonRun(DefenceRun):
+    """What attackers among the participants do to the model under one defence: 40 rounds with the rule `fused`."""
+
+    kind: ClassVar[str] = "privacy-poison"
+
+    poison: str = NO_ATTACK
+    clients: int = 50
+    attacker_share: float = 0.3
+
+    def __post_init__(self) -> None:
+        if self.poison not in POISONS or not 0 <= self.attacker_share < 1:
+            raise InputError(f"poison must be one of {', '.join(POISONS)}, and the attackers' share below 1")
+        if self.clients < 1 or self.clients % self.defence.group:
+            raise InputError(f"{self.clients} clients do not make groups of {self.defence.group}")
+
+    @property
+    def title(self) -> str:
+        """Return a few words for a progress bar."""
+        return f"{self.defence.title}; {self.poison}, {self.clients} clients"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightRun(DefenceRun):
+    """How well participants read their own weight in published models: they know what they sent, and look for it."""
+
+    kind: ClassVar[str] = "privacy-weight"
+
+    clients: int = 10
+    known: int = 1
+    """So many participants, the reader included, tell each other what they sent: identities of one person, say."""
+    rounds: int = 1
+    """The reader averages over so many rounds."""
+    factor: float = 0.0
+    """The server multiplies each weight by a secret number of the participant, drawn once from 1 - factor to 1 +
+    factor; 0: it does not."""
+    federations: int = 100
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.known < self.clients or min(self.rounds, self.federations) < 1:
+            raise InputError("a reader needs other participants, whose updates it does not know, and a round")
+        if not 0 <= self.factor < 1 or self.defence.group > 1:
+            raise InputError("factor must be at least 0 and below 1; a weight belongs to a client, not to a group")
+
+    @property
+    def title(self) -> str:
+        """Return a few words for a progress bar."""
+        return f"{self.defence.title}; weight of 1 in {self.clients}, {self.known} known, {self.rounds} rounds"

@@ -15,7 +15,7 @@ from eitr.lab.aggregation.one_by_one import OneByOne
 from eitr.lab.aggregation.registry import batched_form
 from eitr.lab.results.store import Computed
 from eitr.lab.runs.federated import FederatedRun
-from eitr.lab.runs.privacy import PrivacyRun
+from eitr.lab.runs.privacy import DefenceRun
 from eitr.lab.runs.run import Run
 from eitr.lab.runs.start import RANDOM, StartModel
 from eitr.lab.simulation.context import Context
@@ -30,7 +30,7 @@ KINDS = {
     "image": "eitr.lab.simulation.images.run",
 }
 """Where the runs that are computed one by one have their function `compute(run, context)`."""
-ON_PAGES = (FederatedRun, PrivacyRun)
+ON_PAGES = (FederatedRun, DefenceRun)
 """The kinds of runs that are computed together, on the pages of a data set."""
 HIDDEN = (256, 32)
 """The hidden layers of the paper's network."""
@@ -67,15 +67,20 @@ def compute(
             began = time.perf_counter()
             arrays = import_module(KINDS[run.kind]).compute(run, context)
             yield Computed(run, arrays, time.perf_counter() - began)
-    observed = [run for run in runs if isinstance(run, PrivacyRun)]
+    observed = [run for run in runs if isinstance(run, DefenceRun)]
     if observed and examples is not None and start is not None:
+        for run in observed:
+            if run.pool not in ("", start.pool_digest):
+                raise InputError(
+                    f"there are runs with the pool {run.pool}, and the pool of the start is {start.pool_digest}"
+                )
         yield from import_module("eitr.lab.simulation.privacy.run").run_all(observed, examples, start, context)
 
 
 def check_runs(runs: Sequence[Run], device: torch.device) -> None:
     """Refuse federations that cannot be computed on a device, before anything is."""
     for run in runs:
-        if isinstance(run, PrivacyRun) and run.start == RANDOM:
+        if isinstance(run, DefenceRun) and run.start == RANDOM:
             raise InputError(
                 "what updates tell is measured with a trained model and its pool of cover pages: give --start shipped, "
                 "or a folder with model.safetensors, vocabulary.json and pool.bin"

@@ -78,6 +78,9 @@ def test_a_random_start_is_refused_before_anything_is_computed():
         ({"clip": 0.0}, "needs a clip above 0"),
         ({"method": "paper-sgd"}, "noise belongs to the private step"),
         ({"noise": -1.0}, "noise at least 0"),
+        ({"published_noise": -1.0}, "published noise and the limit of own pages are at least 0"),
+        ({"group": 0}, "a group has at least one member"),
+        ({"method": "paper-sgd", "noise": 0.0, "group": 5}, "with the private step alone"),
         ({"own_weight": 0.0}, "weighs own pages above 0"),
     ],
 )

@@ -17,7 +17,7 @@ from eitr.lab.simulation.privacy.by_label import choose, guesses
 from eitr.lab.simulation.privacy.cover_part import ROUNDING, Spectrum, spectrum
 from eitr.lab.simulation.privacy.layers import chunks
 from eitr.lab.simulation.privacy.measures import Guesses
-from eitr.lab.simulation.privacy.training import Pages
+from eitr.lab.simulation.privacy.training import Pages, Training
 from eitr.lab.simulation.privacy.view import Attacker, View
 
 RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -44,14 +44,14 @@ def whitened_filter(attacker: Attacker, real: View) -> Guesses:
     """Guess with everything that is known about how updates vary: cover pages, noise, the other own pages."""
     others = _other_pages(attacker, attacker.uses)
     found = spectrum(torch.cat([attacker.cover.rows, others])) if len(others) else attacker.cover.spectrum
-    return _filtered(attacker, real, found, _ridges(attacker, found))
+    return _filtered(attacker, real, found, ridges_for(attacker.training, found))
 
 
 def difference(attacker: Attacker, real: View) -> Guesses:
     """Guess the page that was added between two updates."""
     found = attacker.cover.spectrum
     attacker = replace(attacker, simulated=attacker.simulated.added)
-    return _filtered(attacker, real.added, found, _ridges(attacker, found))
+    return _filtered(attacker, real.added, found, ridges_for(attacker.training, found))
 
 
 def known_cover(attacker: Attacker, real: View) -> Guesses | None:
@@ -65,9 +65,9 @@ def known_cover(attacker: Attacker, real: View) -> Guesses | None:
     return _filtered(attacker, replace(real, steps=real.parts), found, (ridge,))
 
 
-def _ridges(attacker: Attacker, found: Spectrum) -> Sequence[float]:
+def ridges_for(training: Training, found: Spectrum) -> Sequence[float]:
     """Return the ridges to try: the noise is known, the rest stands for what simulations did not show."""
-    return [attacker.training.noise**2 + share * found.mean_variance or 1.0 for share in RIDGES]
+    return [training.noise**2 + share * found.mean_variance or 1.0 for share in RIDGES]
 
 
 def _other_pages(attacker: Attacker, times: int) -> Tensor:

@@ -53,4 +53,7 @@ def right(layers: TrainedLayers, model: Tensor, pages: Pages) -> Tensor:
 
 
 def _round(training_of: TrainingOf, model: Tensor, own: Pages) -> Tensor:
-    return model + training_of(model).updates(own)[0].mean(0)
+    training = training_of(model)
+    step = training.updates(own)[0].mean(0) - training.subtracted
+    deviation = training.defence.published_noise * training.reach / len(own.labels)
+    return model + step + deviation * torch.randn(step.shape, device=step.device, generator=training.generator)

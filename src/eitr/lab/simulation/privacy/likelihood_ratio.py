@@ -1,4 +1,4 @@
-"""The best test there is: everything is known but the noise, and whether one page was among the own ones.
+"""The best test there is: everything is known but the noise, and whether one page was among the own ones, or its label.
 
 The update is then normal with one of two known means, and the likelihood ratio is the most powerful test (Neyman and
 Pearson). Its area under the ROC curve is `eitr.model.private.largest_auc` for pages whose gradient is as long as the
@@ -8,7 +8,6 @@ clip, and less for the others. An area above that would be a mistake in the step
 import torch
 
 from eitr.lab.simulation.privacy.measures import Guesses
-from eitr.lab.simulation.privacy.training import Pages
 from eitr.lab.simulation.privacy.view import Attacker, View
 
 
@@ -18,12 +17,13 @@ def likelihood_ratio(attacker: Attacker, real: View) -> Guesses | None:
     Both updates have noise of their own. Elsewhere a page is compared with other pages in the same update; here it
     is compared with itself in another update, so these guesses say nothing about the best of many candidates.
     """
-    if real.parts is None:
+    training, exact = attacker.training, attacker.training.exact
+    if real.parts is None or exact is None:
         return None
-    training = attacker.training
     own = real.pages.at(real.candidates[:, : real.own])
-    steps = training.templates(Pages(own.inputs.flatten(0, 1), own.labels.flatten())).reshape(*own.labels.shape, -1)
-    noise = real.parts - steps.sum(1)
+    together = exact.own_steps(own)
+    steps = torch.stack([together - exact.own_steps(own.without(place)) for place in range(real.own)], 1)
+    noise = real.parts - together
     again = torch.randn(noise.shape, device=noise.device, generator=training.generator)
     again *= training.noise / attacker.uses**0.5
     half = (steps**2).sum(2) / 2
@@ -33,4 +33,15 @@ def likelihood_ratio(attacker: Attacker, real: View) -> Guesses | None:
         found: torch.Tensor = (left * steps).sum(2) - half
         return found
 
-    return Guesses(view=real, own_known=ratio(noise.unsqueeze(1) + steps), others_known=ratio(again.unsqueeze(1)))
+    # For the label of a page that is known to be there: the update with each label in place of the true one.
+    variance = max(training.noise**2 / attacker.uses, 1e-30)
+    likely = []
+    for label in range(training.layers.classes):
+        errors = [
+            ((real.parts - exact.own_steps(own.relabelled(place, label))) ** 2).sum(1) for place in range(real.own)
+        ]
+        likely.append(-torch.stack(errors, 1) / 2 / variance)
+    labels = (torch.stack(likely, 2) + attacker.prior).argmax(2)
+    return Guesses(
+        view=real, labels=labels, own_known=ratio(noise.unsqueeze(1) + steps), others_known=ratio(again.unsqueeze(1))
+    )

@@ -30,9 +30,16 @@ class Pages(NamedTuple):
         """Return the pages at these places, in their shape."""
         return Pages(self.inputs[places], self.labels[places])
 
-    def without_first(self) -> "Pages":
-        """Return the same clients, each without its first page."""
-        return Pages(self.inputs[:, 1:], self.labels[:, 1:])
+    def without(self, place: int) -> "Pages":
+        """Return the same clients, each without one page."""
+        kept = [other for other in range(self.labels.shape[1]) if other != place]
+        return Pages(self.inputs[:, kept], self.labels[:, kept])
+
+    def relabelled(self, place: int, label: int) -> "Pages":
+        """Return the same clients, one page of each with another label."""
+        labels = self.labels.clone()
+        labels[:, place] = label
+        return Pages(self.inputs, labels)
 
 
 class Training(ABC):
@@ -40,6 +47,10 @@ class Training(ABC):
 
     noise: float = 0.0
     """Standard deviation of the noise in each parameter of an update."""
+    reach: float = 0.0
+    """The most that an own page can move an update, where it is known."""
+    exact: "PrivateStep | None" = None
+    """The private step behind the updates: what pages add to it is known exactly."""
 
     def __init__(
         self, defence: Defence, layers: TrainedLayers, model: Tensor, pool: Pages, generator: torch.Generator
@@ -47,11 +58,7 @@ class Training(ABC):
         if defence.cover_pages > len(pool.labels):
             raise InputError(f"the pool has {len(pool.labels)} pages; {defence.cover_pages} cannot be drawn")
         self.defence, self.layers, self.model, self.pool, self.generator = defence, layers, model, pool, generator
-        self.clip = math.inf
-        if defence.clip:
-            found = lengths(layers.factors(model, pool.inputs, pool.labels))
-            # A model that is sure of every cover page has gradients of 0, and nothing could be divided by them.
-            self.clip = max(float(found.quantile(defence.clip)), 1e-12)
+        self.clip = clip_of(defence, layers, model, pool)
 
     @abstractmethod
     def updates(self, own: Pages) -> tuple[Tensor, Tensor | None]:
@@ -59,6 +66,20 @@ class Training(ABC):
 
         The second is the update without its cover pages' part, where the parts can be told apart.
         """
+
+    def observed(self, own: Pages, uses: int) -> tuple[Tensor, Tensor | None]:
+        """Return the mean of the updates of so many rounds with the same pages, and of their second parts."""
+        total, parts = self.updates(own)
+        for _ in range(uses - 1):
+            update, part = self.updates(own)
+            total = total + update
+            parts = None if parts is None or part is None else parts + part
+        return total / uses, None if parts is None else parts / uses
+
+    @property
+    def subtracted(self) -> Tensor:
+        """What the server subtracts from every update: the expected step of cover pages, where it is known exactly."""
+        return torch.zeros_like(self.model)
 
     @abstractmethod
     def templates(self, pages: Pages) -> Tensor:
@@ -72,6 +93,15 @@ class Training(ABC):
         """Return the places of the cover pages that each client draws (clients, cover pages)."""
         order = torch.rand(clients, len(self.pool.labels), device=self.model.device, generator=self.generator)
         return order.argsort(1)[:, : self.defence.cover_pages]
+
+
+def clip_of(defence: Defence, layers: TrainedLayers, model: Tensor, pool: Pages) -> float:
+    """Return the longest gradient of a page that a defence allows."""
+    if not defence.clip:
+        return math.inf
+    found = lengths(layers.factors(model, pool.inputs, pool.labels))
+    # A model that is sure of every cover page has gradients of 0, and nothing could be divided by them.
+    return max(float(found.quantile(defence.clip)), 1e-12)
 
 
 def make_training(
@@ -96,19 +126,34 @@ class PrivateStep(Training):
             clip=self.clip,
             noise=defence.noise,
         )
-        self.noise = self.plan.noise * self.plan.reach
+        self.exact, self.reach = self, self.plan.reach
+        self.noise = self.plan.noise * self.reach
         self._pool_steps = -self.plan.learning_rate * self._clipped(pool)
 
     def updates(self, own: Pages) -> tuple[Tensor, Tensor | None]:
         """Return the steps; the part without cover pages is the own pages' and the noise."""
         clients = len(own.labels)
-        factors = self.layers.factors(self.model, own.inputs, own.labels)
-        weights = self.plan.own_weight * shortening(factors, self.clip)
-        mine = -self.plan.learning_rate * self.layers.summed(factors, weights)
+        mine = self.own_steps(own)
         mine += self.noise * torch.randn(mine.shape, device=mine.device, generator=self.generator)
         chosen = torch.zeros(clients, len(self.pool.labels), device=mine.device)
         chosen.scatter_(1, self.drawn(clients), 1.0)
         return mine + chosen @ self._pool_steps, mine
+
+    def own_steps(self, own: Pages) -> Tensor:
+        """Return what the own pages of each client move it by, without noise (clients, parameters)."""
+        factors = self.layers.factors(self.model, own.inputs, own.labels)
+        weights = self.plan.own_weight * shortening(factors, self.clip)
+        steps = -self.plan.learning_rate * self.layers.summed(factors, weights)
+        if not self.defence.own_limit:
+            return steps
+        most = self.defence.own_limit * self.reach
+        cut: Tensor = steps * (most / steps.norm(dim=1, keepdim=True).clamp_min(1e-30)).clamp_max(1.0)
+        return cut
+
+    @property
+    def subtracted(self) -> Tensor:
+        """The expected step of cover pages, which is known exactly."""
+        return self.plan.cover_pages * self._pool_steps.mean(0)
 
     def templates(self, pages: Pages) -> Tensor:
         """Return exactly what each page adds to an update."""

@@ -69,15 +69,6 @@ class Attacker:
 def watch(training: Training, expected: Tensor, pages: Pages, candidates: Tensor, own: int, uses: int) -> View:
     """Let victims train in some rounds, and return what is seen of them."""
     theirs = pages.at(candidates[:, :own])
-    steps = torch.zeros(len(candidates), training.layers.size, device=candidates.device)
-    before, parts = torch.zeros_like(steps), torch.zeros_like(steps)
-    known = True
-    for _ in range(uses):
-        update, part = training.updates(theirs)
-        steps += update / uses
-        before += training.updates(theirs.without_first())[0] / uses
-        if part is None:
-            known = False
-        else:
-            parts += part / uses
-    return View(pages, candidates, own, steps - expected, steps - before, parts if known else None)
+    steps, parts = training.observed(theirs, uses)
+    before, _ = training.observed(theirs.without(0), uses)
+    return View(pages, candidates, own, steps - expected, steps - before, parts)
