@@ -72,12 +72,39 @@ def test_no_page_counts_more_than_the_clip(vector: Vector, rows: SparseRows) -> 
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
-def test_an_own_page_moves_an_update_by_no_more_than_the_reach(vector: Vector, rows: SparseRows, layers: int) -> None:
+@pytest.mark.parametrize("pages", [1, 2, 4])
+def test_all_own_pages_together_move_an_update_by_the_reach(
+    vector: Vector, rows: SparseRows, layers: int, pages: int
+) -> None:
     plan = PrivatePlan(layers=layers, clip=0.01, noise=0.0)
     cover = (rows.take([4, 5]), LABELS[4:])
-    few = private_step(NETWORK, vector, (rows.take([0, 1]), LABELS[:2]), cover, plan)
-    more = private_step(NETWORK, vector, (rows.take([0, 1, 2]), LABELS[:3]), cover, plan)
-    assert np.linalg.norm(more - few) == pytest.approx(plan.reach, rel=1e-3)
+    alone = clipped_sum(NETWORK, vector, *cover, layers=layers, clip=plan.clip)
+    none = vector.copy()
+    none[trained_from(NETWORK, layers) :] -= (plan.learning_rate * alone).astype(np.float32)
+    some = private_step(NETWORK, vector, (rows.take([0] * pages), LABELS[:1] * pages), cover, plan)
+    assert np.linalg.norm(some - none) == pytest.approx(plan.reach, rel=1e-3)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_no_page_among_others_moves_an_update_by_more_than_the_reach(
+    vector: Vector, rows: SparseRows, layers: int
+) -> None:
+    clip = float(np.median(gradient_lengths(NETWORK, vector, rows, LABELS, layers=layers)))
+    plan = PrivatePlan(layers=layers, clip=clip, noise=0.0)
+    for count in range(1, len(LABELS)):
+        few = private_step(NETWORK, vector, (rows.take(range(count)), LABELS[:count]), None, plan)
+        more = private_step(NETWORK, vector, (rows.take(range(count + 1)), LABELS[: count + 1]), None, plan)
+        assert np.linalg.norm(more - few) <= plan.reach * (1 + 1e-3)
+
+
+def test_own_pages_below_the_clip_are_added_up(vector: Vector, rows: SparseRows) -> None:
+    plan = PrivatePlan(layers=1, clip=100.0, noise=0.0)
+    total = clipped_sum(NETWORK, vector, rows, LABELS, layers=1, clip=100.0)
+    found = private_step(NETWORK, vector, (rows, LABELS), None, plan)
+    start = trained_from(NETWORK, 1)
+    np.testing.assert_allclose(
+        (found - vector)[start:], -plan.learning_rate * plan.own_weight * total, rtol=1e-3, atol=1e-6
+    )
 
 
 def test_only_the_trained_layers_change(vector: Vector, rows: SparseRows) -> None:

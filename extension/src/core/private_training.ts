@@ -41,11 +41,16 @@ export function* privateTraining(
   const start = trainedFrom(network.layers, plan.layers);
   const base = network.parameters.subarray(start);
   const sum = new Float64Array(base.length);
-  for (const [pages, weight] of [[own, plan.own_weight] as const, [cover, 1] as const]) {
-    for (const page of pages) {
-      addGradient(sum, network, page, plan, weight);
-      yield;
-    }
+  for (const page of own) {
+    addGradient(sum, network, page, plan);
+    yield;
+  }
+  // All own pages together count as much as one of them can.
+  const weight = (plan.own_weight * plan.clip) / Math.max(Math.sqrt(squares(sum)), plan.clip);
+  for (let n = 0; n < sum.length; n += 1) sum[n]! *= weight;
+  for (const page of cover) {
+    addGradient(sum, network, page, plan);
+    yield;
   }
   const reach = plan.learning_rate * plan.own_weight * plan.clip;
   const added = noise(base.length);
@@ -54,13 +59,12 @@ export function* privateTraining(
   return trained;
 }
 
-/** Add a page's gradient over the trained layers, cut to the length `clip` and then multiplied by `weight`. */
+/** Add a page's gradient over the trained layers, cut to the length `clip`. */
 function addGradient(
   sum: Float64Array,
   { layers: widths, parameters }: Network,
   { vector, label }: LabelledPage,
   plan: PrivatePlan,
-  weight: number,
 ): void {
   const layers = layersOf(widths);
   const first = layers.length - plan.layers;
@@ -71,7 +75,7 @@ function addGradient(
   );
   // Always finite: three layers of float32 do not overflow a float64. A page that made training fail could be told from
   // the missing update.
-  const scale = weight * (length > plan.clip ? plan.clip / length : 1);
+  const scale = length > plan.clip ? plan.clip / length : 1;
   const start = layers[first]!.kernel;
   for (const [n, error] of errors.entries()) {
     const { inputs, outputs, kernel, bias } = layers[first + n]!;

@@ -11,12 +11,12 @@ export interface PrivatePlan {
   readonly layers: number;
   /** So many pages are drawn from the public pool and trained on beside the person's own. */
   readonly cover_pages: number;
-  /** How much an own page counts beside a cover page. */
+  /** How much the own pages count, which are cut to the length of one page together, beside a cover page. */
   readonly own_weight: number;
-  /** The longest gradient of a page, over the trained layers. */
+  /** The longest gradient of a page, over the trained layers, and of all own pages together. */
   readonly clip: number;
   readonly learning_rate: number;
-  /** Standard deviation of the noise, in multiples of the most that an own page can move. */
+  /** Standard deviation of the noise, in multiples of the most that the own pages can move. */
   readonly noise: number;
 }
 

@@ -1,9 +1,11 @@
 """Local training that hides which pages it was done with: one step on clipped gradients, with noise.
 
 An update of this kind is `base - rate * (sum of the cover pages' gradients + weight * sum of the own pages') + noise`,
-in the last layers only. Every page's gradient is cut to the length `clip`, so one own page moves the sum by at most
-`rate * weight * clip`; the Gaussian noise in each coordinate is `noise` times that. Whoever compares two updates, with
-and without one page, compares two normal distributions whose means differ by at most 1 / noise standard deviations:
+in the last layers only. Every page's gradient is cut to the length `clip`, and so is the sum of the own pages', so all
+own pages together move it by at most `rate * weight * clip`; the Gaussian noise in each coordinate is `noise` times
+that. Whoever compares two updates, with and without somebody's pages, or one of them (cutting is a projection onto a
+ball, which takes no two sums further apart), compares two normal distributions whose means differ by at most 1 / noise
+standard deviations:
 no test can do better (Dong, Roth and Su, "Gaussian differential privacy", 2022), whatever is known about the other
 pages, the pool, the model and the plan. `docs/page-to-prediction.md`, section 9.1, specifies the step;
 `extension/src/core/private_training.ts` is the same in TypeScript.
@@ -40,12 +42,12 @@ class PrivatePlan:
     cover_pages: int = 200
     """So many pages are drawn from the public pool and trained on beside one's own."""
     own_weight: float = 4.0
-    """How much an own page counts beside a cover page."""
+    """How much the own pages count, which are cut to the length of one page together, beside a cover page."""
     clip: float = 0.2
-    """The longest gradient of a page, over the trained layers."""
-    learning_rate: float = 0.025
+    """The longest gradient of a page, over the trained layers, and of all own pages together."""
+    learning_rate: float = 0.1
     noise: float = 4.0
-    """Standard deviation of the noise in each parameter, in multiples of the most that an own page can move."""
+    """Standard deviation of the noise in each parameter, in multiples of the most that the own pages can move."""
 
     def __post_init__(self) -> None:
         # A plan may come from a server's JSON, where a number can be anything.
@@ -61,7 +63,7 @@ class PrivatePlan:
 
     @property
     def reach(self) -> float:
-        """The most that one own page moves the parameters: the length of its part of the step."""
+        """The most that all own pages together move the parameters: the length of their part of the step."""
         return self.learning_rate * self.own_weight * self.clip
 
 
@@ -90,7 +92,8 @@ def private_step(
     """
     network.check(vector)
     start = trained_from(network, plan.layers)
-    total = plan.own_weight * clipped_sum(network, vector, *own, layers=plan.layers, clip=plan.clip)
+    mine = clipped_sum(network, vector, *own, layers=plan.layers, clip=plan.clip)
+    total = mine * (plan.own_weight * plan.clip / max(float(np.linalg.norm(mine)), plan.clip))
     if cover is not None and len(cover[0]):
         total = total + clipped_sum(network, vector, *cover, layers=plan.layers, clip=plan.clip)
     step = -plan.learning_rate * total

@@ -22,6 +22,10 @@ Days = Annotated[float, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0)]
 
 
+FULL_STEP = 50
+"""With this quorum, rounds of private training take steps of the full length."""
+
+
 class ServerSettings(BaseSettings):
     """Each is the variable `EITR_` and its name in capitals, or a line of the file that `EITR_SETTINGS` names."""
 
@@ -87,19 +91,26 @@ class ServerSettings(BaseSettings):
         200, ge=0, description="Private training: public pages that are trained on beside own ones."
     )
     own_weight: float = Field(
-        4.0, gt=0, le=LARGEST, description="Private training: how much an own page counts beside a cover page."
+        4.0,
+        gt=0,
+        le=LARGEST,
+        description="Private training: how much the own pages together count beside a cover page.",
     )
     noise: float = Field(
         4.0,
         allow_inf_nan=False,
-        description="Private training: standard deviation of the noise, in multiples of the most that an own page can "
-        "move a parameter; at least 4.",
+        description="Private training: standard deviation of the noise, in multiples of the most that a person's "
+        "pages can move the parameters; at least 4.",
     )
     clip: float = Field(
         0.2, gt=0, le=LARGEST, description="Private training: the longest gradient of a page; longer ones are cut."
     )
     private_learning_rate: float = Field(
-        0.025, gt=0, le=LARGEST, description="Private training: learning rate of the one step."
+        0.1,
+        gt=0,
+        le=LARGEST,
+        description="Private training: learning rate of the one step if the quorum is at least 50; smaller in "
+        "proportion with a smaller quorum, because less of the noise averages out.",
     )
     epochs: int = Field(10, ge=1, description="Training as in the paper: passes over a participant's pages.")
     max_batches: int = Field(30, ge=1, description="Training as in the paper: batches in an epoch, at most.")
@@ -233,7 +244,7 @@ class ServerSettings(BaseSettings):
             cover_pages=self.cover_pages,
             own_weight=self.own_weight,
             clip=self.clip,
-            learning_rate=self.private_learning_rate,
+            learning_rate=self.private_learning_rate * min(1.0, self.quorum / FULL_STEP),
             noise=self.noise,
         )
 
