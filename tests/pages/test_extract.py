@@ -70,7 +70,7 @@ def test_what_a_reader_does_not_see_is_left_out(hidden: str) -> None:
         ("<div style='visibility:hidden'>no<b style='visibility:visible'>yes</b>no</div>", "yes"),
         ("<details open><p>yes</p></details>", "yes"),
         ("<details>no<summary>yes</summary>no<summary>no</summary></details>", "yes"),
-        ("<dialog open>yes</dialog>", "yes"),
+        ("<dialog open><h1>yes</h1></dialog>", "yes"),
         ("<ul><li hidden>no<li>yes</ul>", "yes"),
         ("<p hidden>no<p>yes", "yes"),
         ("<select><option>yes<option>too</select>", "yes\ntoo"),

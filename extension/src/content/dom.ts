@@ -14,18 +14,18 @@ const bodyOf = getter<HTMLElement | null>(Document.prototype, "body");
 const rootOf = getter<Element | null>(Document.prototype, "documentElement");
 const widthOf = getter<number>(Element.prototype, "scrollWidth");
 const heightOf = getter<number>(Element.prototype, "scrollHeight");
-const innerTextOf = getter<string>(HTMLElement.prototype, "innerText");
 const textContentOf = getter<string | null>(Node.prototype, "textContent");
-const parentElementOf = getter<Element | null>(Node.prototype, "parentElement");
+const innerTextOf = getter<string>(HTMLElement.prototype, "innerText");
 
 export const body = (): HTMLElement | null => bodyOf(document);
 export const root = (): Element | null => rootOf(document);
 export const innerText = (element: HTMLElement): string => innerTextOf(element);
 export const textContent = (element: Element): string => textContentOf(element) ?? "";
-export const parentOf = (node: Node): Element | null => parentElementOf(node);
 export const contains = (element: Element, other: Element): boolean => Node.prototype.contains.call(element, other);
-export const linksIn = (element: Element): HTMLCollectionOf<Element> =>
-  Element.prototype.getElementsByTagName.call(element, "a");
+export const parentOf = getter<Element | null>(Node.prototype, "parentElement");
+export const firstChildOf = getter<Node | null>(Node.prototype, "firstChild");
+export const nextSiblingOf = getter<Node | null>(Node.prototype, "nextSibling");
+export const localNameOf = getter<string>(Element.prototype, "localName");
 
 /** Whether the page has more elements than so many; no more than these are counted. */
 export function hasMoreElementsThan(many: number): boolean {
@@ -43,9 +43,26 @@ export function elements(selector: string): Iterable<Element> {
   return Document.prototype.querySelectorAll.call(document, selector);
 }
 
+/** All elements with a name of their own, such as `<cookie-banner>`, which no selector finds. */
+export function* customElements(): Generator<Element> {
+  const ordered = XPathResult.ORDERED_NODE_SNAPSHOT_TYPE;
+  const found = Document.prototype.evaluate.call(document, "//*[contains(local-name(),'-')]", document, null, ordered);
+  for (let place = 0; place < found.snapshotLength; place += 1) yield found.snapshotItem(place) as Element;
+}
+
+/** For sorting: which of two elements comes first. */
+export function inDocumentOrder(one: Element, other: Element): number {
+  const place = Node.prototype.compareDocumentPosition.call(one, other);
+  return place & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1;
+}
+
 /** An attribute, also of a form that has a field named "getAttribute". */
 export function attribute(element: Element, name: string): string {
   return Element.prototype.getAttribute.call(element, name) ?? "";
+}
+
+export function hasAttribute(element: Element, name: string): boolean {
+  return Element.prototype.hasAttribute.call(element, name);
 }
 
 export function listen(target: EventTarget, name: string, listener: (event: Event) => void, capture = false): void {
@@ -63,12 +80,4 @@ export function closest(element: Element, selector: string): Element | null {
 
 export function newElement<K extends keyof HTMLElementTagNameMap>(tag: K): HTMLElementTagNameMap[K] {
   return Document.prototype.createElement.call(document, tag) as HTMLElementTagNameMap[K];
-}
-
-/** Elements and text nodes below one, in order; what `leftOut` names is left out with all that is in it. */
-export function walker(element: Element, leftOut: (element: Element) => boolean): TreeWalker {
-  const what = NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT;
-  return Document.prototype.createTreeWalker.call(document, element, what, (node) =>
-    node instanceof Element && leftOut(node) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT,
-  );
 }

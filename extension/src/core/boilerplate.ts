@@ -14,9 +14,8 @@ const MAX_NOTICE = 40;
 const MAX_ITEM = 4;
 /** So many menu items in a row are a menu, whatever they say. */
 const MIN_MENU = 5;
-/** The fewest tokens that must be left of a page; if fewer are, less is left out. */
-const ENOUGH_WITHOUT_MENUS = 50;
-const ENOUGH = 10;
+/** If fewer tokens are left outside menus, and menus have more than half of all, the page is a list: they count. */
+const ENOUGH = 50;
 
 const SEGMENT_END = /[\n|•·»›]|(?<=[.!?]) /;
 const SENTENCE = /[.!?] *$/;
@@ -54,13 +53,11 @@ export function segmentsOf(text: string): Segment[] {
  */
 export function withoutBoilerplate(head: readonly string[], all: readonly Segment[]): string[] {
   const segments = all.filter(({ tokens }) => tokens.length > 0);
-  const withoutNotices = segments.map(({ tokens }) => keptOf(tokens));
-  const outside = outsideMenus(segments);
-  const withoutMenus = [...head, ...withoutNotices.filter((_, place) => outside[place]).flat()];
-  if (withoutMenus.length >= ENOUGH_WITHOUT_MENUS) return withoutMenus;
-  const kept = [...head, ...withoutNotices.flat()];
-  if (kept.length >= ENOUGH) return kept;
-  return [...head, ...segments.flatMap(({ tokens }) => tokens)];
+  const kept = segments.map(({ tokens }) => keptOf(tokens));
+  const isOutside = outsideMenus(segments);
+  const everything = [...head, ...kept.flat()];
+  const outside = [...head, ...kept.filter((_, place) => isOutside[place]).flat()];
+  return outside.length < ENOUGH && 2 * outside.length < everything.length ? everything : outside;
 }
 
 /** The tokens of a segment without navigation words that make a menu; none of a segment of a notice. */

@@ -23,9 +23,8 @@ MAX_ITEM = 4
 MIN_MENU = 5
 """So many menu items in a row are a menu, whatever they say."""
 
-ENOUGH_WITHOUT_MENUS = 50
-ENOUGH = 10
-"""The fewest tokens that must be left of a page; if fewer are, less is left out."""
+ENOUGH = 50
+"""If fewer tokens are left outside menus, and menus have more than half of all, the page is a list: they count."""
 
 _SEGMENT_END = re.compile(r"[\n|•·»›]|(?<=[.!?]) ")
 _SENTENCE = re.compile(r"[.!?] *$")
@@ -74,18 +73,10 @@ def without_boilerplate(head: list[str], segments: Sequence[Segment]) -> list[st
     `head` holds the tokens of its title, description and keywords, `segments` is its text.
     """
     segments = [segment for segment in segments if segment.tokens]
-    without_notices = [_without_notices(segment.tokens) for segment in segments]
-    outside_menus = _outside_menus(segments)
-    readings = (
-        (ENOUGH_WITHOUT_MENUS, (kept for kept, outside in zip(without_notices, outside_menus, strict=True) if outside)),
-        (ENOUGH, without_notices),
-        (0, (segment.tokens for segment in segments)),
-    )
-    for least, parts in readings:
-        found = head + [word for part in parts for word in part]
-        if len(found) >= least:
-            break
-    return found
+    kept = [_without_notices(segment.tokens) for segment in segments]
+    outside_menus = [part for part, outside in zip(kept, _outside_menus(segments), strict=True) if outside]
+    everything, outside = (head + [word for part in parts for word in part] for parts in (kept, outside_menus))
+    return everything if len(outside) < ENOUGH and 2 * len(outside) < len(everything) else outside
 
 
 def _without_notices(found: list[str]) -> list[str]:

@@ -23,7 +23,15 @@ from eitr.io.file_kinds import kind_of
 from eitr.pages.encoding import decode
 from eitr.pages.inert import without_inert
 from eitr.pages.page import Page
-from eitr.pages.structure import CONTENT, is_menu, is_named_boilerplate, is_section
+from eitr.pages.structure import (
+    CONTENT,
+    Boilerplate,
+    Candidate,
+    is_menu,
+    is_section,
+    left_out,
+    named_boilerplate,
+)
 from eitr.pages.visibility import declarations, is_block, is_displayed, is_visible
 
 MAX_BYTES = 8 * 2**20
@@ -31,11 +39,6 @@ MAX_BYTES = 8 * 2**20
 
 MAX_DEPTH = 512
 """Where elements nest deeper, reading stops and what was read is the result. Browsers too build no deeper."""
-
-MIN_WORDS = 20
-FEW_WORDS = 100
-MIN_SHARE = 0.1
-"""If only so few words stand outside menus, banners and footers, or few and so small a share of all, all are kept."""
 
 _CHUNK = 2**16
 """Characters fed at a time; between two chunks the depth is looked at."""
@@ -109,7 +112,7 @@ class _Element:
     """A closed `<details>`: only its first `<summary>` shows."""
     in_section: bool = False
     in_link: bool = False
-    boilerplate: bool = False
+    boilerplate: Boilerplate = Boilerplate.NO
     """By its name: what it holds can still say otherwise."""
     first_line: int = 0
     holds_content: bool = False
@@ -129,8 +132,7 @@ class _Reader:
         self._silent = 0
         """How many elements are open from the outermost one without a box on."""
         self._lines: list[str] = []
-        self._boilerplate: list[tuple[int, int]] = []
-        """Ranges of lines, ascending, none within another."""
+        self._candidates: list[Candidate] = []
         self._line: list[str] = []
         self._title: list[str] = []
         self._in_title = False
@@ -161,7 +163,7 @@ class _Reader:
             shut=shut,
             in_section=parent.in_section or is_section(tag),
             in_link=parent.in_link or tag == "a",
-            boilerplate=is_named_boilerplate(tag, attributes, in_section=parent.in_section),
+            boilerplate=named_boilerplate(tag, attributes, in_section=parent.in_section),
             holds_content=tag in CONTENT,
             links=int(tag == "a"),
         )
@@ -180,14 +182,17 @@ class _Reader:
             self._break_line()
         parent = self._open[-1]
         parent.letters += element.letters
-        parent.link_letters += element.link_letters
-        parent.links += element.links
+        if tag != "nav":  # its links are left out with it
+            parent.link_letters += element.link_letters
+            parent.links += element.links
         parent.holds_content = parent.holds_content or element.holds_content
-        menu = is_menu(tag, links=element.links, link_letters=element.link_letters, letters=element.letters)
-        if (element.boilerplate or menu) and not element.holds_content:
-            while self._boilerplate and self._boilerplate[-1][0] >= element.first_line:
-                self._boilerplate.pop()
-            self._boilerplate.append((element.first_line, len(self._lines)))
+        boilerplate = element.boilerplate
+        counts = {"links": element.links, "link_letters": element.link_letters, "letters": element.letters}
+        if element.block and is_menu(tag, **counts):
+            boilerplate = max(boilerplate, Boilerplate.LIKELY)
+        if boilerplate and not element.holds_content:
+            lines = element.first_line, len(self._lines)
+            self._candidates.append(Candidate(boilerplate, *lines, element.letters))
 
     def data(self, text: str) -> None:
         if self._in_title:
@@ -210,14 +215,13 @@ class _Reader:
         )
 
     def _text(self) -> str:
-        """Return the lines outside boilerplate; all of them, where these are too few to say what the page is about."""
-        starts, ends = [end for _, end in self._boilerplate], [start for start, _ in self._boilerplate]
-        outside = zip([0, *starts], [*ends, len(self._lines)], strict=True)
-        text = "\n".join(line for first, last in outside for line in self._lines[first:last])
-        everything = "\n".join(self._lines)
-        left = len(text.split())
-        enough = left >= MIN_WORDS and (left >= FEW_WORDS or left >= MIN_SHARE * len(everything.split()))
-        return text if enough else everything
+        """Return the lines outside boilerplate."""
+        kept: list[str] = []
+        start = 0
+        for element in left_out(self._candidates, sum(element.letters for element in self._open)):
+            kept += self._lines[start : element.first_line]
+            start = element.end_line
+        return "\n".join(kept + self._lines[start:])
 
     def _opens_summary(self, tag: str, parent: _Element) -> bool:
         first = tag == "summary" and parent.awaits_summary
