@@ -8,7 +8,7 @@ import { NON_SENSITIVE } from "./taxonomy";
 
 /** How probable a sensitive topic must be to be shown, unless the person chose otherwise. */
 export const THRESHOLD = 0.45;
-/** The least threshold on a page in another of the six languages, where there are more false alarms. */
+/** The least threshold on a page that is not in English, where there are more false alarms. */
 const THRESHOLD_NOT_ENGLISH = 0.6;
 /** The least threshold on a page with a single known word, which decides only if it has one meaning. */
 const THRESHOLD_ONE_WORD = 0.8;

@@ -19,6 +19,7 @@ const LONG = 60;
 /** A word that begins after this and outside the next range, which Vietnamese needs, is in another script. */
 const LAST_LATIN = 0x36f;
 const LATIN_AGAIN = [0x1e00, 0x1eff] as const;
+const NOT_ASCII = /[^a-z]/;
 
 /** The words of each language in a file with one line per language. */
 function lines(text: string): [language: string, words: string[]][] {
@@ -40,17 +41,27 @@ const TABLES = new Map<string, number[]>();
 for (const [place, [, words]] of FUNCTION_WORDS.entries())
   for (const word of words) TABLES.set(word, [...(TABLES.get(word) ?? []), place]);
 
-/** One of en, de, es, fr, it and pt; or "other"; or "unknown". The words of a text include its stop words. */
+const OTHER = FUNCTION_WORDS.findIndex(([language]) => language === "other");
+
+/**
+ * One of en, de, es, fr, it and pt; "other"; "foreign", not English and too short to tell which; or "unknown". The words
+ * of a text include its stop words.
+ */
 export function languageOf(words: readonly string[]): string {
   const counts = FUNCTION_WORDS.map(() => 0);
   for (const word of words)
-    for (const place of TABLES.get(word) ?? (isOfOtherScript(word) ? [counts.length - 1] : []))
+    for (const place of TABLES.get(word) ?? (isOfOtherScript(word) ? [OTHER] : []))
       counts[place] = (counts[place] ?? 0) + 1;
-  const [most = 0, second = 0] = [...counts].sort((a, b) => b - a);
+  const [most = 0, second = 0] = counts.slice(0, OTHER + 1).sort((a, b) => b - a);
+  const related = Math.max(...counts.slice(OTHER + 1));
+  if (related > most && related >= LEAST_FOUND && related * USUAL >= words.length) return "other";
   const usual = most > second && most * USUAL >= words.length;
   const sparse = most >= second * AHEAD && most * SPARSE >= words.length;
   if (most >= LEAST_FOUND && (usual || sparse)) return FUNCTION_WORDS[counts.indexOf(most)]?.[0] ?? "unknown";
-  return words.length >= LONG ? "other" : "unknown";
+  if (words.length >= LONG) return "other";
+  const accented = words.filter((word) => NOT_ASCII.test(word)).length;
+  const others = Math.max(most, related);
+  return Math.max(accented, others >= LEAST_FOUND ? others : 0) > (counts[0] ?? 0) ? "foreign" : "unknown";
 }
 
 /** Whether a word of a text in this language is an English word by accident ("nun", "sin") and says nothing. */

@@ -6,7 +6,7 @@ import { content, type Page } from "./page";
 import { normalised, withoutStopWords, wordsOf } from "./tokens";
 
 export interface Reading {
-  /** One of en, de, es, fr, it and pt; or "other"; or "unknown". */
+  /** One of en, de, es, fr, it and pt; or "other", "foreign" or "unknown". */
   readonly language: string;
   readonly tokens: string[];
 }

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from eitr.pages.language import LANGUAGES, OTHER
+from eitr.pages.language import FOREIGN, LANGUAGES, OTHER
 from eitr.taxonomy import NON_SENSITIVE
 
 THRESHOLD = 0.45
@@ -17,7 +17,7 @@ THRESHOLD = 0.45
 On sources that were left out of training, 2.03 % of ordinary pages then get a letter; from 0.48 on it is 2 %, the goal.
 """
 THRESHOLD_NOT_ENGLISH = 0.6
-"""The least threshold on a page in another of the six languages, where there are more false alarms."""
+"""The least threshold on a page that is not in English, where there are more false alarms."""
 THRESHOLD_ONE_WORD = 0.8
 """The least threshold on a page with a single known word, which decides only if it has one meaning."""
 THRESHOLD_FEW_WORDS = 0.6
@@ -29,7 +29,7 @@ LEAST_KNOWN = 2
 LEAST_SURE = 0.5
 """How probable non-sensitive must be for "not sensitive", on an English page or one too short to tell its language."""
 
-NOT_ENGLISH = frozenset(LANGUAGES) - {"en"}
+NOT_ENGLISH = frozenset((*LANGUAGES, FOREIGN)) - {"en"}
 
 CannotTell = Literal["language", "words", "close"]
 """Why the model cannot tell: the page's language, too few known words, or no class that is probable enough."""

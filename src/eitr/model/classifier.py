@@ -41,7 +41,7 @@ class Prediction:
     known_words: int
     """How many different words of the vocabulary the page has; forms of one word count once."""
     language: str
-    """One of `eitr.pages.language.LANGUAGES`, "other" or "unknown"."""
+    """One of `eitr.pages.language.LANGUAGES`, "other", "foreign" or "unknown"."""
 
 
 @dataclass(frozen=True, slots=True)

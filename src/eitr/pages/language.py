@@ -10,6 +10,8 @@ LANGUAGES = ("en", "de", "es", "fr", "it", "pt")
 """The languages whose words count as inputs of a model."""
 OTHER = "other"
 """The language of a text that is in none of `LANGUAGES`."""
+FOREIGN = "foreign"
+"""The language of a text that has too few words to tell which it is, but is not English."""
 UNKNOWN = "unknown"
 """The language of a text that has too few words to tell."""
 
@@ -27,7 +29,7 @@ LATIN_AGAIN = ("\u1e00", "\u1eff")
 
 
 def language_of(words: Sequence[str]) -> str:
-    """Return the language of a text's words, stop words included: one of `LANGUAGES`, `OTHER` or `UNKNOWN`.
+    """Return the language of a text's words, stop words included: of `LANGUAGES`, `OTHER`, `FOREIGN` or `UNKNOWN`.
 
     >>> language_of("l origine de la maladie est dans le sang".split()), language_of(["corona"])
     ('fr', 'unknown')
@@ -38,13 +40,20 @@ def language_of(words: Sequence[str]) -> str:
             for table in _TABLES[word]:
                 counts[table] += 1
         elif word[0] > LAST_LATIN and not LATIN_AGAIN[0] <= word[0] <= LATIN_AGAIN[1]:
-            counts[-1] += 1
-    *_, second, most = sorted(counts)
+            counts[_OTHER] += 1
+    *_, second, most = sorted(counts[: _OTHER + 1])
+    related = max(counts[_OTHER + 1 :])
+    if related > most and related >= LEAST_FOUND and related * USUAL >= len(words):
+        return OTHER
     usual = most > second and most * USUAL >= len(words)
     sparse = most >= second * AHEAD and most * SPARSE >= len(words)
     if most >= LEAST_FOUND and (usual or sparse):
         return _NAMES[counts.index(most)]
-    return OTHER if len(words) >= LONG else UNKNOWN
+    if len(words) >= LONG:
+        return OTHER
+    accented = sum(not word.isascii() for word in words)
+    others = max(most, related)
+    return FOREIGN if max(accented, others if others >= LEAST_FOUND else 0) > counts[0] else UNKNOWN
 
 
 def _lines(name: str) -> dict[str, tuple[str, ...]]:
@@ -63,7 +72,8 @@ def _tables(function_words: Mapping[str, Iterable[str]]) -> dict[str, tuple[int,
 
 
 FUNCTION_WORDS = _lines("function_words.txt")
-"""Frequent words of each language, and at last of some that are none of `LANGUAGES`, under `OTHER`."""
+"""Frequent words of each of `LANGUAGES`; under `OTHER`, words of many others that none of these has; then, for each of
+some others, its most frequent words, of which many are words of `LANGUAGES`, too."""
 HOMOGRAPHS = _lines("homographs.txt")
 """For each language but English, words that mean something else there than in English (German "nun", Spanish "sin").
 
@@ -83,4 +93,5 @@ def homographs(language: str) -> frozenset[str]:
 
 
 _NAMES = tuple(FUNCTION_WORDS)
+_OTHER = _NAMES.index(OTHER)
 _TABLES = _tables(FUNCTION_WORDS)

@@ -21,7 +21,7 @@ class Reading(NamedTuple):
     """The language of a page and its tokens."""
 
     language: str
-    """One of `eitr.pages.language.LANGUAGES`, "other" or "unknown"."""
+    """One of `eitr.pages.language.LANGUAGES`, "other", "foreign" or "unknown"."""
     tokens: list[str]
 
 
