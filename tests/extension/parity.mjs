@@ -41,6 +41,11 @@ const TASKS = {
   tokens: ({ texts }) => texts.map(core.tokens),
   readings: ({ pages }) => pages.map((page) => core.readBody(core.readPage(page))),
 
+  languages: ({ vocabulary, pages }) => {
+    const known = core.readVocabulary(bytes(vocabulary));
+    return pages.map((page) => core.readingOf(core.readPage(page), known).language);
+  },
+
   vectors: ({ vocabulary, pages }) => {
     const known = core.readVocabulary(bytes(vocabulary));
     return pages.map((page) => {

@@ -89,9 +89,17 @@ def test_random_mixtures_of_languages_have_the_same_language_and_tokens(core: Co
         rest = chance.choices([*known, *others] if chance.random() < 0.5 else others, k=chance.randint(0, 90))
         texts.append(" ".join(chance.sample(few + rest, len(few + rest))))
     expected = [read_body(Page(text=text)) for text in texts]
-    assert {found.language for found in expected} == {*FUNCTION_WORDS, "unknown"}
+    assert {found.language for found in expected} == {*LANGUAGES, "other", "foreign", "unknown"}
     found = core("readings", pages=[{"text": text} for text in texts])
     assert found == [{"language": each.language, "tokens": each.tokens} for each in expected]
+
+
+def test_a_short_page_with_a_known_foreign_word_is_not_english(core: Core, shipped: Classifier) -> None:
+    texts = ("Klinik Berlin Termine", "Clinic Boston doctors", "Rezepte Kuchen", "The Klinik is for you", "Termine")
+    known = shipped.vocabulary
+    expected = [known.read(Page(text=text)).language for text in texts]
+    assert expected == ["foreign", "unknown", "foreign", "en", "unknown"]
+    assert core("languages", vocabulary=known.to_json(), pages=[{"text": text} for text in texts]) == expected
 
 
 def test_every_golden_page_has_its_vector_to_the_last_bit(core: Core) -> None:
@@ -113,7 +121,7 @@ def test_every_golden_page_has_its_answer_and_all_numbers_of_the_rule_are_the_sa
         ([0.0] * topic + [chance / 100] + [0.0] * (5 - topic), language, known, THRESHOLD)
         for topic in (0, 5)
         for chance in range(20, 101)
-        for language in (*LANGUAGES, "other", "unknown")
+        for language in (*LANGUAGES, "other", "foreign", "unknown")
         for known in range(16)
     ]
     expected = [answer(*case) for case in others]
@@ -474,6 +482,15 @@ VOCABULARIES = {
     "a form of text": json.dumps(GOOD | {"forms": {"votes": "0"}}),
     "a form that is a word": json.dumps(GOOD | {"forms": {"fever": 0}}),
     "a form that is no token": json.dumps(GOOD | {"forms": {"__proto__": 0}}),
+    "foreign words": json.dumps(GOOD | {"foreign": {"fieber": 1}}),
+    "no foreign words": json.dumps(GOOD | {"foreign": {}}),
+    "foreign words that are null": json.dumps(GOOD | {"foreign": None}),
+    "foreign words in a list": json.dumps(GOOD | {"foreign": [0]}),
+    "a foreign word beyond": json.dumps(GOOD | {"foreign": {"fieber": 2}}),
+    "a foreign word with a fraction of nothing": json.dumps(GOOD | {"foreign": {"fieber": 1.0}}),
+    "a foreign word that is a word": json.dumps(GOOD | {"foreign": {"fever": 1}}),
+    "a foreign word that is a form": json.dumps(GOOD | {"foreign": {"votes": 0}}),
+    "a foreign word that is no token": json.dumps(GOOD | {"foreign": {"Fieber": 1}}),
     "a form named as a member of objects": json.dumps(GOOD | {"forms": {"constructor": 0}}),
     "as many forms as may be": json.dumps(GOOD | {"forms": dict.fromkeys(map(_letters, range(50_000)), 0)}),
     "too many forms": json.dumps(GOOD | {"forms": dict.fromkeys(map(_letters, range(50_001)), 0)}),
@@ -481,6 +498,8 @@ VOCABULARIES = {
 
 
 GOOD_ONES = {
+    "foreign words",
+    "no foreign words",
     "good",
     "escapes",
     "any order",

@@ -66,6 +66,19 @@ def test_a_word_is_named_by_its_most_frequent_form_on_the_page() -> None:
     assert WITH_FORMS.known(words) == {0: "votes", 1: "feverish"}
 
 
+def test_a_foreign_word_must_be_a_form() -> None:
+    with pytest.raises(InputError, match="no form of it"):
+        Vocabulary(WORDS, IDF, FORMS, foreign=frozenset(("unheard",)))
+
+
+def test_a_short_page_with_a_known_foreign_word_is_not_english() -> None:
+    vocabulary = Vocabulary(("fever",), np.ones(1), {"fieber": 0, "fevers": 0}, foreign=frozenset(("fieber",)))
+    languages = [vocabulary.read(Page(text=text)).language for text in ("Fieber Husten", "Fevers coughs", "Tussis")]
+    assert languages == ["foreign", "unknown", "unknown"]
+    # In a text that is long enough to tell, a word of another language changes nothing.
+    assert vocabulary.read(Page(text="The word for it in the language of the doctor is Fieber")).language == "en"
+
+
 @given(st.permutations(["vote", "fever", "church", "vote"]))
 def test_it_does_not_matter_in_which_field_a_word_stands(words: list[str]) -> None:
     row = VOCABULARY.rows([Page(*words)])
@@ -89,11 +102,12 @@ def test_the_idf_follows_the_formula() -> None:
 
 @given(st.lists(st.floats(0.001, 100), min_size=len(WORDS), max_size=len(WORDS)))
 def test_a_file_gives_back_the_vocabulary_to_the_last_bit(idf: list[float]) -> None:
-    before = Vocabulary(WORDS, np.array(idf), FORMS)
+    before = Vocabulary(WORDS, np.array(idf), FORMS, foreign=frozenset(list(FORMS)[:1]))
     after = Vocabulary.from_json(before.to_json())
+    assert after.foreign == before.foreign
     assert after.words == before.words
     assert after.forms == before.forms
-    assert list(after.forms) == sorted(before.forms)
+    assert Vocabulary.from_json(after.to_json()).to_json() == before.to_json()
     assert after.idf.tobytes() == before.idf.tobytes()
 
 
@@ -147,6 +161,13 @@ def test_save_and_load(tmp_path: Path) -> None:
         (written(forms={"two words": 1}), "not a token"),
         (written(forms={"cafe\u0301": 1}), "not a token"),
         (written(forms={f"w{i}": 0 for i in range(50_001)}), "at most 50000 forms"),
+        (written(foreign=["dd"]), "object of whole numbers"),
+        (written(foreign={"dd": 1.0}), "object of whole numbers"),
+        (written(foreign={"dd": 2}), "no word of it"),
+        (written(foreign={"aa": 1}), "both a word and a form"),
+        (written(foreign={"Upper": 1}), "not a token"),
+        (written(forms={"cc": 1}, foreign={"cc": 1}), "both a form and foreign"),
+        (written(forms={f"w{i}": 0 for i in range(50_000)}, foreign={"dd": 0}), "at most 50000 forms"),
     ],
 )
 def test_a_bad_file_is_refused_with_the_reason(text: str, why: str) -> None:

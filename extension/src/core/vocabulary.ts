@@ -1,7 +1,6 @@
 /** The words a model knows and what each weighs (docs/page-to-prediction.md, section 4). */
 
 import { BadInput } from "./bad_input";
-import type { JsonObject } from "./json";
 import { asObject, isArrayOf, isNumber, isString, parseJson } from "./json";
 import type { Page } from "./page";
 import { type Reading, readBody, readWhole } from "./reading";
@@ -16,6 +15,8 @@ export interface Vocabulary {
   readonly idf: Float64Array;
   /** Where each word and each further form of a word counts. */
   readonly places: ReadonlyMap<string, number>;
+  /** Those forms that are no English words. */
+  readonly foreign: ReadonlySet<string>;
 }
 
 const WITH_BOILERPLATE = 1;
@@ -31,21 +32,29 @@ const MAX_IDF = 100;
 export function readVocabulary(bytes: Uint8Array): Vocabulary {
   if (bytes.length > MAX_BYTES) throw new BadInput("The vocabulary is longer than 16 MiB.");
   const file = asObject(parseJson(bytes, "The vocabulary"), "The vocabulary");
-  if (Object.keys(file).sort().join() !== KEYS)
-    throw new BadInput(`The vocabulary must have exactly the keys ${KEYS}.`);
+  const keys = Object.keys(file).filter((key) => key !== "foreign");
+  if (keys.sort().join() !== KEYS)
+    throw new BadInput(`The vocabulary must have exactly the keys ${KEYS} and perhaps foreign.`);
   const version = file["version"];
   if (file["format"] !== "eitr-vocabulary" || (version !== WITH_BOILERPLATE && version !== WITHOUT_BOILERPLATE))
     throw new BadInput("The vocabulary is not of format eitr-vocabulary, version 1 or 2.");
   const words = readWords(file["words"]);
   const idf = readIdf(file["idf"], words.length);
   const forms = asObject(file["forms"], "The forms of the vocabulary");
+  const foreign = asObject("foreign" in file ? file["foreign"] : {}, "The foreign words of the vocabulary");
   refuseFractions(bytes);
-  return { version, words, idf, places: readPlaces(words, forms) };
+  const places = readPlaces(words, [...Object.entries(forms), ...Object.entries(foreign)]);
+  return { version, words, idf, places, foreign: new Set(Object.keys(foreign)) };
 }
 
-/** The language and the tokens of a page as models with this vocabulary read it. */
+/**
+ * The language and the tokens of a page as models with this vocabulary read it. A page that is too short to tell its
+ * language is not English if one of its words is known and foreign.
+ */
 export function readingOf(page: Page, vocabulary: Vocabulary): Reading {
-  return vocabulary.version === WITH_BOILERPLATE ? readWhole(page) : readBody(page);
+  const found = vocabulary.version === WITH_BOILERPLATE ? readWhole(page) : readBody(page);
+  const isForeign = found.language === "unknown" && found.tokens.some((word) => vocabulary.foreign.has(word));
+  return isForeign ? { ...found, language: "foreign" } : found;
 }
 
 function readWords(value: unknown): readonly string[] {
@@ -64,16 +73,14 @@ function readIdf(value: unknown, length: number): Float64Array {
   return Float64Array.from(value);
 }
 
-function readPlaces(words: readonly string[], forms: JsonObject): ReadonlyMap<string, number> {
+function readPlaces(words: readonly string[], forms: [string, unknown][]): ReadonlyMap<string, number> {
   const places = new Map(words.map((word, place) => [word, place]));
   if (places.size !== words.length) throw new BadInput("A word occurs twice in the vocabulary.");
-  const entries = Object.entries(forms);
-  if (entries.length > MAX_FORMS) throw new BadInput(`A vocabulary has at most ${MAX_FORMS} forms.`);
-  for (const [form, place] of entries) {
+  if (forms.length > MAX_FORMS) throw new BadInput(`A vocabulary has at most ${MAX_FORMS} forms.`);
+  for (const [form, place] of forms) {
     if (!isNumber(place) || !Number.isInteger(place) || place < 0 || place >= words.length)
       throw new BadInput(`The form ${shown(form)} of the vocabulary counts as no word of it.`);
-    // The names of an object differ, so a place that is taken is a word's.
-    if (places.has(form)) throw new BadInput(`${shown(form)} in the vocabulary is both a word and a form.`);
+    if (places.has(form)) throw new BadInput(`${shown(form)} in the vocabulary is both a word and a form, or foreign.`);
     mustBeToken(form);
     places.set(form, place);
   }
@@ -86,8 +93,8 @@ function mustBeToken(word: string): void {
 }
 
 /**
- * Refuse `{"votes": 17.0}`, which JSON.parse cannot tell from 17 but other readers do. Without its strings, the one
- * object within the file is that of the forms.
+ * Refuse `{"votes": 17.0}`, which JSON.parse cannot tell from 17 but other readers do. Without its strings, the
+ * objects within the file are those of the forms.
  */
 function refuseFractions(bytes: Uint8Array): void {
   const bare = new TextDecoder().decode(bytes).replace(/"(?:[^"\\]|\\.)*"/g, "");

@@ -54,7 +54,7 @@ def choose_vocabulary(rows: Sequence[Labelled], sources: Pages, languages: Seque
     documents = [*rows, *pieces(sources)]
     words, forms = with_forms(documents, material())
     places = {word: place for place, word in enumerate(words)} | forms
-    return weighted(words, documents, forms | foreign_forms(places) if len(languages) > 1 else forms)
+    return weighted(words, documents, forms, foreign_forms(places) if len(languages) > 1 else {})
 
 
 def with_more_sketches(ours: Material, languages: Sequence[str] = LANGUAGES) -> Material:

@@ -1,6 +1,7 @@
 """Judge the way the model is made: train without a group of sources, then ask it about the pages of that group."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,4 +52,6 @@ def read_model(name: str) -> Classifier:
 def _verdicts(classifier: Classifier, judged: Sequence[Labelled]) -> Verdicts:
     rows = vectors(classifier.vocabulary, [page.words for page in judged])
     two_answers = classifier.vocabulary.version == WITH_BOILERPLATE
-    return Verdicts.of(classifier.probabilities(rows), judged, None if two_answers else np.diff(rows.starts).tolist())
+    language = classifier.vocabulary.language
+    pages = [replace(page, read_language=language(page.read_language, page.words)) for page in judged]
+    return Verdicts.of(classifier.probabilities(rows), pages, None if two_answers else np.diff(rows.starts).tolist())

@@ -62,16 +62,22 @@ def with_forms(rows: Sequence[Labelled], material: Material, size: int = SIZE) -
     return words, forms_of(words, groups, known, inflections, material)
 
 
-def weighted(words: Sequence[str], rows: Sequence[Labelled], forms: Mapping[str, int] | None = None) -> Vocabulary:
+def weighted(
+    words: Sequence[str],
+    rows: Sequence[Labelled],
+    forms: Mapping[str, int] | None = None,
+    foreign: Mapping[str, int] | None = None,
+) -> Vocabulary:
     """Give the words their inverse document frequency in the rows, bounded for words the rows hardly know.
 
-    A row counts for a word if it has the word or one of its forms.
+    A row counts for a word if it has the word or one of its forms, English ones (`forms`) or others (`foreign`).
     """
-    forms = forms or {}
+    foreign = foreign or {}
+    forms = {**(forms or {}), **foreign}
     frequencies = document_frequencies([[words[forms[w]] if w in forms else w for w in row.words] for row in rows])
     bounded = {word: max(frequencies[word], RAREST) for word in words}
     vocabulary = Vocabulary.of(words, bounded, len(rows))
-    return Vocabulary(vocabulary.words, vocabulary.idf.round(6), forms)
+    return Vocabulary(vocabulary.words, vocabulary.idf.round(6), forms, foreign=frozenset(foreign))
 
 
 def _ranked(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from eitr.errors import InputError
 from eitr.io.atomic import write_atomically
 from eitr.io.safetensors_file import read_limited
+from eitr.pages.language import FOREIGN, UNKNOWN
 from eitr.pages.logarithm import ln
 from eitr.pages.page import Page
 from eitr.pages.reading import WITH_BOILERPLATE, WITHOUT_BOILERPLATE, Reading, read_page
@@ -21,6 +22,8 @@ from eitr.pages.sparse import Row, SparseRows
 from eitr.pages.tokens import tokens
 
 FORMAT = "eitr-vocabulary"
+KEYS = frozenset(("format", "version", "words", "idf", "forms"))
+"""What every file has; `foreign` may be absent."""
 VERSION = WITHOUT_BOILERPLATE
 """Of new vocabularies."""
 MAX_WORDS = 100_000
@@ -49,6 +52,8 @@ class Vocabulary:
     """Each further form -> the place of the word it counts as."""
     version: int = VERSION
     """How the pages are read that it was made for: see `read`."""
+    foreign: frozenset[str] = frozenset()
+    """Those forms that are no English words."""
     _places: dict[str, int] = field(init=False, repr=False)
     """The place of each word and form."""
     _idf: list[float] = field(init=False, repr=False)
@@ -57,6 +62,8 @@ class Vocabulary:
     def __post_init__(self) -> None:
         _check(self.words, self.idf)
         _check_forms(self.forms, self.words)
+        if not self.foreign <= self.forms.keys():
+            raise InputError("a foreign word of the vocabulary is no form of it")
         if self.version not in (WITH_BOILERPLATE, VERSION):
             raise InputError(f"this program knows no vocabulary of version {self.version}")
         object.__setattr__(self, "_places", {word: place for place, word in enumerate(self.words)} | dict(self.forms))
@@ -76,8 +83,21 @@ class Vocabulary:
         return len(self.words)
 
     def read(self, page: Page) -> Reading:
-        """Return the language and the tokens of a page as models with this vocabulary read it."""
-        return read_page(page, self.version)
+        """Return the language and the tokens of a page as models with this vocabulary read it.
+
+        >>> vocabulary = Vocabulary(("mosque",), np.ones(1), {"moschee": 0}, foreign=frozenset({"moschee"}))
+        >>> vocabulary.read(Page(text="Moschee Berlin")).language, vocabulary.read(Page(text="Mosque Berlin")).language
+        ('foreign', 'unknown')
+        """
+        language, words = read_page(page, self.version)
+        return Reading(self.language(language, words), words)
+
+    def language(self, language: str, words: Iterable[str]) -> str:
+        """Return the language of a page with these words, of which only the language told by function words is known.
+
+        A page that is too short to tell its language is not English if one of its words is known and foreign.
+        """
+        return FOREIGN if language == UNKNOWN and not self.foreign.isdisjoint(words) else language
 
     def vector(self, words: Iterable[str]) -> Row:
         """Return the places of the words that are known, ascending, and their values."""
@@ -109,13 +129,16 @@ class Vocabulary:
 
     def to_json(self) -> str:
         """Return the file's text; numbers are written so that they are read back to the last bit."""
+        forms = sorted(self.forms.items())
         content = {
             "format": FORMAT,
             "version": self.version,
             "words": self.words,
             "idf": self.idf.tolist(),
-            "forms": dict(sorted(self.forms.items())),
+            "forms": {form: place for form, place in forms if form not in self.foreign},
         }
+        if self.foreign:
+            content["foreign"] = {form: place for form, place in forms if form in self.foreign}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -125,17 +148,22 @@ class Vocabulary:
             content = json.loads(text)
         except (ValueError, RecursionError):
             raise InputError("the vocabulary is not JSON") from None
-        if not isinstance(content, dict) or content.keys() != {"format", "version", "words", "idf", "forms"}:
-            raise InputError("a vocabulary is an object with exactly the keys format, version, words, idf and forms")
+        if not isinstance(content, dict) or content.keys() - {"foreign"} != KEYS:
+            raise InputError(
+                "a vocabulary is an object with exactly the keys format, version, words, idf, forms and perhaps foreign"
+            )
         if content["format"] != FORMAT or not _all_of([content["version"]], int, float):
             raise InputError(f"not a vocabulary of format {FORMAT!r}")
-        words, idf, forms = content["words"], content["idf"], content["forms"]
+        words, idf, forms, foreign = content["words"], content["idf"], content["forms"], content.get("foreign", {})
         if not _all_of(words, str) or not _all_of(idf, int, float):
             raise InputError("a vocabulary needs a list of strings as words and a list of numbers as idf")
-        if not isinstance(forms, dict) or not _all_of(list(forms.values()), int):
-            raise InputError("a vocabulary needs an object of whole numbers as forms")
+        for named in (forms, foreign):
+            if not isinstance(named, dict) or not _all_of(list(named.values()), int):
+                raise InputError("a vocabulary needs an object of whole numbers as forms, and as foreign")
+        if both := forms.keys() & foreign.keys():
+            raise InputError(f"{min(both)[:50]!r} in the vocabulary is both a form and foreign")
         try:
-            return cls(tuple(words), np.array(idf, np.float64), forms, content["version"])
+            return cls(tuple(words), np.array(idf, np.float64), forms | foreign, content["version"], frozenset(foreign))
         except OverflowError:
             raise InputError("an IDF of the vocabulary is too large") from None
 
