@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 
 from eitr.initial.material import material
-from eitr.pages.language import FUNCTION_WORDS, LANGUAGES, homographs
+from eitr.pages.language import FUNCTION_WORDS, LANGUAGES, OTHER, homographs
 from eitr.pages.tokens import tokens
 from eitr.taxonomy import NAMES
 
@@ -48,7 +48,7 @@ def english_of() -> Mapping[str, str]:
     for language in LANGUAGES[1:]:
         for english, listed in concepts(language).items():
             found |= dict.fromkeys(listed, english)
-    kept = english_words().union(ambiguous(), *FUNCTION_WORDS.values())
+    kept = english_words().union(ambiguous(), *(FUNCTION_WORDS[name] for name in (*LANGUAGES, OTHER)))
     for language in LANGUAGES[1:]:
         for english, listed in concepts(language).items():
             for plain in (without_accents(word, language) for word in listed):
