@@ -26,6 +26,7 @@ WEIGHTS = SHIPPED.model.vector.astype("<f4").tobytes()
 VOCABULARY = SHIPPED.vocabulary.to_json().encode()
 POOL = files("eitr").joinpath("assets", "pool.bin").read_bytes()
 POOL_HASH = hashlib.sha256(POOL).hexdigest()
+POOL_PAGES = len(Pool.from_bytes(POOL, width=1000))
 FIRST = trained_from(SHIPPED.model.network, 1)
 """The place of the first parameter of the last layer."""
 MANIFEST: dict[str, Any] = {
@@ -35,7 +36,7 @@ MANIFEST: dict[str, Any] = {
     "layers": [1000, 256, 32, 6],
     "weights": {"sha256": hashlib.sha256(WEIGHTS).hexdigest()},
     "vocabulary": {"sha256": hashlib.sha256(VOCABULARY).hexdigest()},
-    "pool": {"sha256": POOL_HASH, "bytes": len(POOL), "pages": 2014},
+    "pool": {"sha256": POOL_HASH, "bytes": len(POOL), "pages": POOL_PAGES},
     "training": {"method": "private", "layers": 1, "clip": 0.15},
 }
 PRIVATE = {
@@ -253,7 +254,7 @@ def test_a_plan_out_of_bounds_is_refused_and_nothing_is_sent(
 
 def test_more_cover_pages_than_the_pool_has_are_refused(fake: Fake, me: Participant) -> None:
     serve_round(fake, cover_pages=5000)
-    with pytest.raises(InputError, match="pool has 2014 pages"):
+    with pytest.raises(InputError, match=f"pool has {POOL_PAGES} pages"):
         me.take_part(PAGES, [0, 1])
 
 

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import hashlib
 import json
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -101,7 +102,12 @@ class Federation:
             "parameters": len(WEIGHTS) // 4,
             "weights": {"url": f"{here}/weights", "sha256": hashlib.sha256(WEIGHTS).hexdigest(), "bytes": len(WEIGHTS)},
             "vocabulary": {"url": f"{here}/vocabulary", "sha256": hashlib.sha256(VOCABULARY).hexdigest()},
-            "pool": {"url": f"/api/v2/pools/{pool}", "sha256": pool, "bytes": len(self.pool), "pages": 2014},
+            "pool": {
+                "url": f"/api/v2/pools/{pool}",
+                "sha256": pool,
+                "bytes": len(self.pool),
+                "pages": struct.unpack_from("<I", self.pool, 4)[0],
+            },
             "training": {name: self.training[name] for name in ("method", "layers", "clip") if name in self.training},
         }
 

@@ -29,6 +29,7 @@ from eitr.server.settings import read_settings
 from tests.server.process import Running
 
 POOL = files("eitr").joinpath("assets", "pool.bin").read_bytes()
+POOL_PAGES = len(Pool.from_bytes(POOL, width=1000))
 LAST_LAYER = 32 * 6 + 6
 
 
@@ -95,7 +96,7 @@ def test_the_manifest_and_the_round_say_how_to_train(services: Services) -> None
         "cover_pages": 200,
         "own_weight": 4.0,
         "clip": manifest["training"]["clip"],
-        "learning_rate": 0.025,
+        "learning_rate": 0.1 * services.settings.quorum / 50,
         "noise": 4.0,
     }
 
@@ -108,7 +109,7 @@ def test_the_pool_is_served_under_its_hash_and_never_changes(services: Services)
         "url": f"/api/v2/pools/{sha256}",
         "sha256": sha256,
         "bytes": len(POOL),
-        "pages": 2014,
+        "pages": POOL_PAGES,
     }
     answer = client.get(manifest["pool"]["url"])
     assert answer.content == POOL
@@ -161,7 +162,7 @@ def test_with_the_papers_training_an_update_has_all_parameters(tmp_path: Path) -
         ({"noise": 3.9}, "EITR_NOISE: participants refuse plans with noise below 4"),
         ({"noise": float("inf")}, "EITR_NOISE"),
         ({"layers": 3}, "at most 2"),
-        ({"cover_pages": 3000}, "EITR_COVER_PAGES: the pool has 2014 pages"),
+        ({"cover_pages": 3000}, f"EITR_COVER_PAGES: the pool has {POOL_PAGES} pages"),
         ({"own_weight": 0}, "EITR_OWN_WEIGHT"),
         ({"private_learning_rate": 1001}, "EITR_PRIVATE_LEARNING_RATE"),
     ],

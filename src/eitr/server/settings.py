@@ -244,7 +244,7 @@ class ServerSettings(BaseSettings):
             cover_pages=self.cover_pages,
             own_weight=self.own_weight,
             clip=self.clip,
-            learning_rate=self.private_learning_rate * min(1.0, self.quorum / FULL_STEP),
+            learning_rate=self.private_learning_rate * min(self.quorum, FULL_STEP) / FULL_STEP,
             noise=self.noise,
         )
 

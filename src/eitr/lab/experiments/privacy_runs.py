@@ -38,13 +38,13 @@ AVERAGED = _sgd(2, 200, clip=0.5)
 """The defence under which the same pages are also sent 20 times."""
 PUBLISHED = Defence(noise=0.0, published_noise=4.0)
 """Nothing is hidden from the server, and as much from outsiders as by the default."""
-LIMITED = Defence(own_limit=1.0)
-"""All own pages together count like one."""
+UNLIMITED = Defence(own_limit=0.0)
+"""Every own page may move an update as much as all together by default."""
 GROUPS = (Defence(group=5), Defence(group=10))
 COMPARED = (
     DEFAULT,
     *(Defence(noise=noise) for noise in (1.0, 0.25, 0.0)),
-    LIMITED,
+    UNLIMITED,
     *GROUPS,
     *(Defence(noise=noise, group=10) for noise in (1.0, 0.0)),
     PUBLISHED,
@@ -64,7 +64,7 @@ CELLS = ((1, ANY), (1, CORRECTIONS), (4, ANY), (4, CORRECTIONS))
 """Own pages, and which, of the comparison."""
 SEEN_FROM_OUTSIDE = (Defence(noise=0.0), _sgd(1, 0))
 """What outsiders and thieves find where nothing is hidden from them."""
-ROBUST = (DEFAULT, Defence(noise=0.0), LIMITED, *GROUPS, PUBLISHED, _sgd(1, 0), _sgd(3, 0))
+ROBUST = (DEFAULT, Defence(noise=0.0), UNLIMITED, *GROUPS, PUBLISHED, _sgd(1, 0), _sgd(3, 0))
 """The defences under which others attack the model."""
 ROUNDS_OF_TOPIC = (1, USES, 20)
 FACTOR = 0.4
@@ -103,7 +103,7 @@ def full_runs(where: Mapping[str, Any], seeds: Sequence[int]) -> list[DefenceRun
     found += [cell(DEFAULT, own, ANY, uses=USES, base=LEAKING, seed=seed) for own in OWN_PAGES for seed in seeds]
     found += [
         cell(defence, own, TOPIC, uses=uses, victims=TOPIC_VICTIMS)
-        for defence in (DEFAULT, LIMITED, *GROUPS)
+        for defence in (DEFAULT, UNLIMITED, *GROUPS)
         for own in OWN_PAGES
         for uses in ROUNDS_OF_TOPIC
     ]

@@ -38,8 +38,9 @@ class Defence:
     """Gradients are cut to this quantile of the pool's lengths: 0.5 is the median. 0: they are not cut."""
     noise: float = 4.0
     """Standard deviation of the noise in each parameter, in multiples of the most that an own page can move."""
-    own_limit: float = added_later(0.0)
-    """All own pages together move an update by at most as much as so many single pages can; 0: without limit."""
+    own_limit: float = 1.0
+    """All own pages together move an update by at most as much as so many single pages can, in the private step; 0:
+    without limit."""
     group: int = added_later(1)
     """The server sees sums of so many updates, made by secure aggregation; 1: every update by itself."""
     published_noise: float = added_later(0.0)
@@ -60,8 +61,8 @@ class Defence:
             raise InputError(
                 "a group has at least one member; published noise and the limit of own pages are at least 0"
             )
-        if self.method == PAPER_SGD and (self.group > 1 or self.own_limit):
-            raise InputError("groups and a limit for own pages are measured with the private step alone")
+        if self.method == PAPER_SGD and self.group > 1:
+            raise InputError("groups are measured with the private step alone")
 
     @property
     def against(self) -> str:
@@ -84,7 +85,7 @@ class Defence:
         if self.method == PRIVATE:
             words += [f"clip {self.clip:g}"] if self.clip != Defence.clip else []
             words += [f"noise {self.noise:g}"]
-            words += [f"own pages at most {self.own_limit:g} together"] if self.own_limit else []
+            words += [] if self.own_limit == Defence.own_limit else ["own pages not cut together"]
             words += [f"groups of {self.group}"] if self.group > 1 else []
             words += [f"published noise {self.published_noise:g}"] if self.published_noise else []
             return ", ".join(words)

@@ -28,20 +28,17 @@ class PrivateTraining:
 
     layers: int = setting(1, "how many of the last layers are trained", least=1, most=63)
     cover_pages: int = setting(200, "cover pages of a round, drawn from the pool", least=0, most=100_000)
-    own_weight: float = setting(4.0, "how much an own page counts beside a cover page", above=0.0, most=1000.0)
-    clip: float = setting(
-        0.0,
-        "the longest gradient of a page; 0: the median over the pool, under each round's model",
-        least=0.0,
-        most=1000.0,
+    own_weight: float = setting(4.0, "how much the own pages count beside a cover page", above=0.0, most=1000.0)
+    clip: float = setting(0.2, "the longest gradient of a page, and of all own pages together", above=0.0, most=1000.0)
+    learning_rate: float = setting(
+        0.1, "of the step; servers take less for less than 50 people", above=0.0, most=1000.0
     )
-    learning_rate: float = setting(0.0003, "of the step, which is a sum over all pages", above=0.0, most=1000.0)
     noise: float = setting(
-        4.0, "standard deviation, in multiples of the most an own page moves", least=0.0, most=1000.0
+        4.0, "standard deviation, in multiples of the most that own pages move", least=0.0, most=1000.0
     )
-    own_pages: int = setting(0, "at most so many own pages, drawn each round; 0: all", least=0, most=1_000_000)
+    own_pages: int = setting(4, "at most so many own pages, drawn each round; 0: all", least=0, most=1_000_000)
     expected_cover: str = setting(
-        KEEP,
+        DROP,
         "the expected step of the cover pages: left in the updates; hidden from the rule and added again; or left out",
         choices=(KEEP, SUBTRACT, DROP),
     )

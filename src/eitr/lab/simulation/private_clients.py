@@ -20,15 +20,12 @@ from eitr.lab.runs.private_training import PrivateTraining
 from eitr.lab.simulation.population import Population, Stream, participants
 from eitr.lab.simulation.row_table import RowTable
 from eitr.model.network import Network, Vector
-from eitr.model.private import PrivatePlan, clipped_sum, gradient_lengths, private_step, trained_from
+from eitr.model.private import PrivatePlan, expected_cover_step, private_step, trained_from
 from eitr.model.random import key_of
 from eitr.model.torch_random import draw
 from eitr.model.validation import answers
 from eitr.pages.pool import Pool
 from eitr.pages.sparse import SparseRows
-
-_SMALLEST_CLIP = 1e-12
-"""A model that is sure of every cover page has gradients of 0, and a clip must be above 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +81,7 @@ class PrivateClients:
         `attack` is the run's in rounds in which the attackers attack. They poison their own pages; they draw cover
         pages and add noise like everybody. The server, whose pages are no secret, adds none.
         """
-        plan, present = self.plan(model), participants(self._run, number).tolist()
+        plan, present = self.plan, participants(self._run, number).tolist()
         randoms = [self._random(number, client) for client in present]
         own = [self._own(random, client) for random, client in zip(randoms, present, strict=True)]
         if attack is not None:
@@ -102,29 +99,23 @@ class PrivateClients:
         trusted = _Pages(root, self._table.examples.labels[root])
         return updates, self._step(model, trusted, replace(plan, noise=0.0), self._random(number, self._run.clients))
 
-    def plan(self, model: Vector) -> PrivatePlan:
-        """Return the plan of a round that starts from this model."""
-        asked, layers = self._training, len(self._network.shapes)
-        clip = asked.clip
-        if not clip:
-            lengths = gradient_lengths(self._network, model, self._pool.rows, self._pool.labels, layers=layers)
-            clip = max(float(np.median(lengths)), _SMALLEST_CLIP)
+    @property
+    def plan(self) -> PrivatePlan:
+        """The plan of every round."""
+        asked = self._training
         return PrivatePlan(
-            layers=layers,
+            layers=len(self._network.shapes),
             cover_pages=asked.cover_pages,
             own_weight=asked.own_weight,
-            clip=clip,
+            clip=asked.clip,
             learning_rate=asked.learning_rate,
             noise=asked.noise,
         )
 
     def expected_cover(self, model: Vector) -> NDArray[np.float32]:
         """Return what the cover pages of a client move the parameters by on average over all draws from the pool."""
-        plan = self.plan(model)
-        whole = clipped_sum(
-            self._network, model, self._pool.rows, self._pool.labels, layers=plan.layers, clip=plan.clip
-        )
-        return (-plan.learning_rate * plan.cover_pages / len(self._pool) * whole).astype(np.float32)
+        step = expected_cover_step(self._network, model, self._pool.rows, self._pool.labels, self.plan)
+        return step.astype(np.float32)
 
     def _random(self, number: int, client: int) -> np.random.Generator:
         return np.random.default_rng(key_of(self._run.seed, Stream.TRAINING, number, client))

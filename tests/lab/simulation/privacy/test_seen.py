@@ -19,7 +19,7 @@ from eitr.model.private import largest_auc
 from tests.lab.simulation.privacy.conftest import ALL_CLIPPED, NETWORK
 
 CPU = torch.device("cpu")
-BARE = Defence(cover_pages=60, noise=0.0)
+BARE = Defence(cover_pages=60, noise=0.0, own_limit=0.0)
 PUBLISHED = replace(BARE, published_noise=4.0)
 
 

@@ -12,6 +12,8 @@ from eitr.lab.simulation.privacy.training import Pages, Training
 
 CLIENTS, EACH = 10, 4
 """Participants of a round, and own pages of each."""
+FULL_STEP = 50
+"""With fewer participants, the step of private training is shorter in proportion, as on a server."""
 ROUNDS = 40
 CORRECTION_ROUNDS = 10
 
@@ -56,4 +58,5 @@ def _round(training_of: TrainingOf, model: Tensor, own: Pages) -> Tensor:
     training = training_of(model)
     step = training.updates(own)[0].mean(0) - training.subtracted
     deviation = training.defence.published_noise * training.reach / len(own.labels)
-    return model + step + deviation * torch.randn(step.shape, device=step.device, generator=training.generator)
+    step += deviation * torch.randn(step.shape, device=step.device, generator=training.generator)
+    return model + (step if training.exact is None else step * min(1.0, len(own.labels) / FULL_STEP))
