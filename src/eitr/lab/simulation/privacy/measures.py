@@ -38,9 +38,7 @@ def measured(guesses: Guesses, words: Tensor) -> dict[str, float]:
     found: dict[str, float] = {}
     if guesses.own is not None and guesses.others is not None:
         found |= _with_interval("auc", areas(guesses.own, guesses.others))
-        better = (guesses.others.unsqueeze(1) > guesses.own.unsqueeze(2)).sum(2)
-        better += (guesses.own.unsqueeze(1) > guesses.own.unsqueeze(2)).sum(2)
-        found["best"] = float((better < BEST).double().mean())
+        found["best"] = float(among_best(guesses.own, guesses.others).mean())
     if guesses.own_known is not None and guesses.others_known is not None:
         found |= _with_interval("auc_label_known", areas(guesses.own_known, guesses.others_known))
     if guesses.labels is not None:
@@ -49,6 +47,18 @@ def measured(guesses: Guesses, words: Tensor) -> dict[str, float]:
     if guesses.words is not None:
         found |= _with_interval("words", word_areas(guesses.words, present))
     return found
+
+
+def among_best(own: Tensor, others: Tensor) -> Tensor:
+    """Return how probably each own page is among the best candidates; of those with equal scores, some are named.
+
+    >>> among_best(torch.tensor([[2.0], [0.0]]), torch.tensor([[2.0, 2.0, 2.0, 2.0], [1.0, 1.0, 1.0, -1.0]])).tolist()
+    [[0.6], [0.0]]
+    """
+    all_of_them = torch.cat([own, others], 1).unsqueeze(1)
+    better = (all_of_them > own.unsqueeze(2)).sum(2)
+    same = (all_of_them == own.unsqueeze(2)).sum(2)
+    return ((BEST - better).double() / same).clamp(0.0, 1.0)
 
 
 def areas(own: Tensor, others: Tensor) -> Tensor:
