@@ -25,7 +25,7 @@ def judged(results: Results) -> list[ClaimVerdict]:
         _share(cells, "label", MOST_LABEL, "The label is right at most {} points above its share."),
         _below_bound(cells),
         _topic(cells),
-        *(_weight(results, factor) for factor in (0.0, FACTOR)),
+        _weight(results),
     ]
 
 
@@ -102,26 +102,24 @@ def _topic(cells: Sequence[Cell]) -> ClaimVerdict:
     )
 
 
-def _weight(results: Results, factor: float) -> ClaimVerdict:
-    """Judge how well participants read their own weight."""
-    means = f", if the server multiplies weights by a secret number from 1 - {factor:g} to 1 + {factor:g}"
-    claim = f"A participant learns its own weight to no better than 20 %{means if factor else ''}."
-    found = [
-        one
-        for one in results
-        if isinstance(one.run, WeightRun) and one.run.factor == factor and one.run.defence == DEFAULT
-    ]
-    if not found:
+def _weight(results: Results) -> ClaimVerdict:
+    """Judge how well participants read their own weight, with the secret factors of a server."""
+    claim = "A participant learns its own weight to no better than 20 %."
+    found = [one for one in results if isinstance(one.run, WeightRun) and one.run.defence == DEFAULT]
+    secret = [one for one in found if one.run.factor == FACTOR]
+    if not secret:
         return _not_measured(claim)
     told = (
         f"{100 * float(one['weight_error']):.0f} % ({one.run.clients} participants, {one.run.known} of them known, "
         f"{one.run.rounds} round{'s' if one.run.rounds > 1 else ''})"
-        for one in found
+        for one in secret
     )
-    least = min(float(one["weight_error"]) for one in found)
-    return ClaimVerdict(
-        claim=claim, measured=f"Error of the weight: {'; '.join(told)}.", holds=least >= LEAST_WEIGHT_ERROR
-    )
+    measured = f"Error of the weight: {'; '.join(told)}."
+    plain = [float(one["weight_error"]) for one in found if not one.run.factor]
+    if plain:
+        measured += f" Without the server's secret factor: {100 * min(plain):.0f} to {100 * max(plain):.0f} %."
+    least = min(float(one["weight_error"]) for one in secret)
+    return ClaimVerdict(claim=claim, measured=measured, holds=least >= LEAST_WEIGHT_ERROR)
 
 
 def _not_measured(claim: str) -> ClaimVerdict:

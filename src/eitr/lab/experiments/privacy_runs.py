@@ -68,7 +68,7 @@ ROBUST = (DEFAULT, Defence(noise=0.0), UNLIMITED, *GROUPS, PUBLISHED, _sgd(1, 0)
 """The defences under which others attack the model."""
 ROUNDS_OF_TOPIC = (1, USES, 20)
 FACTOR = 0.4
-"""Of the secret numbers by which a server may multiply weights."""
+"""Of the secret numbers by which a server multiplies steps."""
 TOPIC_VICTIMS = 600
 WEIGHTS: tuple[dict[str, Any], ...] = tuple(
     {"clients": clients, "rounds": rounds, "known": known, "factor": factor}

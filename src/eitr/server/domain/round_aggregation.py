@@ -7,7 +7,7 @@ which `_scorer` puts together.
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,9 @@ from eitr.server.domain.keys import Key
 from eitr.server.domain.models import publish
 from eitr.server.domain.rounds import changed, ending, forget_update_bytes, senders, update_bytes
 
+SECRET_FACTOR = 0.4
+"""Weights are multiplied by a number from 1 minus this to 1 plus this. A participant then learns its weight to no
+better than 22 % (the lab's experiment `privacy`)."""
 HIDDEN_SETTING = "seed"
 """The setting of a rule that is not shown with its round."""
 
@@ -108,6 +111,8 @@ class RoundAggregation:
         pages = self._gate.pages
         scorer = _scorer(pages.scorer(network, vocabulary), vector[:first])
         state, result = rule.update(state, Round(vector[first:], updates, ids, index=id, scorer=scorer))
+        if isinstance(plan, PrivatePlan) and round.published_noise is None:
+            result = with_secret_factors(result, vector[first:], updates, ids, self._key)
         result = with_noise(round, plan, vector[first:], updates, result)
         model = np.concatenate([vector[:first], np.asarray(result.model, np.float32)])
         judgement = self._gate.judge(
@@ -194,6 +199,31 @@ def without_cover(
     """
     step = expected_cover_step(network, base, pool.rows, pool.labels, plan)
     return np.asarray(updates - step, np.float32)
+
+
+def with_secret_factors(
+    result: Result, base: Vector, updates: NDArray[np.float32], participants: list[str], key: Key
+) -> Result:
+    """Return a rule's result with each weight multiplied by a secret factor of the participant, where it has weights.
+
+    Whoever marks an update and looks for the mark in published models finds the weight times this factor. It is
+    always the same for a participant: one drawn anew would average out over rounds. Steps that are longer than usual
+    get no more than the usual length here, because rules shorten such steps.
+    """
+    if result.weights is None:
+        return result
+    steps = np.asarray(updates - base, np.float64)
+    lengths = np.linalg.norm(steps, axis=1)
+    weights = (secret_factors(participants, key) - 1) * result.weights
+    weights *= np.minimum(1.0, np.median(lengths) / np.maximum(lengths, np.finfo(np.float64).tiny))
+    return replace(result, model=np.asarray(result.model + weights @ steps, np.float32))
+
+
+def secret_factors(participants: list[str], key: Key) -> Floats:
+    """Return a number around 1 for each participant, which nobody can predict."""
+    hashes = (key.hash("factor", participant) for participant in participants)
+    shares = np.array([int.from_bytes(found[:4]) / 2**32 for found in hashes])
+    return np.asarray(1 + SECRET_FACTOR * (2 * shares - 1))
 
 
 def _scorer(whole: Scorer, untrained: Vector) -> Scorer:
