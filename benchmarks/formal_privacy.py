@@ -27,6 +27,7 @@ from eitr.datasets.registry import load
 from eitr.model.classifier import Classifier
 from eitr.model.network import Network
 from eitr.model.private import PrivatePlan, trained_from
+from eitr.server.settings import FULL_STEP
 from eitr.model.published_noise import epsilon, longest_step, noisy_mean
 from eitr.model.validation import answers
 from eitr.pages.pool import Pool
@@ -119,7 +120,8 @@ def learned(world: World, participants: int, noise: float, seed: int) -> float:
     below = random.Random(seed * 1_000_000 + participants).randrange
     model = world.start
     for _ in range(ROUNDS):
-        plan = PrivatePlan(clip=float(np.median(world.pool.lengths(model))))
+        rate = PrivatePlan().learning_rate * min(participants, FULL_STEP) / FULL_STEP
+        plan = PrivatePlan(learning_rate=rate)
         steps = private_steps(world, model, plan, participants, rng)
         if noise:
             longest = longest_step(plan, model.size, CLIP)
@@ -142,6 +144,7 @@ def private_steps(
         count = min(AT_ONCE, participants - first)
         places = rng.integers(len(world.train.labels), size=(count, OWN_PAGES))
         own = world.train.at(places.ravel()).gradients(model, plan.clip).reshape(count, OWN_PAGES, -1).sum(axis=1)
+        own *= plan.clip / np.maximum(np.linalg.norm(own, axis=1, keepdims=True), plan.clip)
         drawn = np.zeros((count, len(cover)))
         order = rng.random(drawn.shape, np.float32).argpartition(plan.cover_pages, axis=1)[:, : plan.cover_pages]
         np.put_along_axis(drawn, order, 1.0, axis=1)

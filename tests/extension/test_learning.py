@@ -318,6 +318,7 @@ def test_who_no_longer_allows_all_layers_sends_nothing_that_was_ready(contributi
 
 
 def test_pages_that_were_used_twice_are_not_used_for_all_layers_either(contributing, server):
+    keep_pages(contributing, 0, 1, 2, 3)
     for turn in (1, 2):
         server.round = turn
         assert contributing.learn()["learning"]["last"] == "learning_sent"

@@ -1,6 +1,7 @@
 """The documents of the lab say what there is, and their examples run."""
 
 import doctest
+import gzip
 import inspect
 import re
 from pathlib import Path
@@ -85,7 +86,7 @@ def test_the_section_about_attacks_names_everything_an_attack_can_override():
 def test_the_example_of_a_data_set_is_one(tmp_path):
     names: dict[str, Any] = {}
     exec(python_in(CONTRIBUTING, "Add a data set"), names)
-    (tmp_path / "my_pages.jsonl.gz").write_text('{"title": "fever", "label": "religion"}\n')
+    (tmp_path / "my_pages.jsonl.gz").write_bytes(gzip.compress(b'{"title": "fever", "label": "religion"}\n'))
     (page,) = names["SOURCE"].pages(tmp_path)
     assert (page.page.title, page.label, page.test) == ("fever", 2, None)
 

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from eitr.model import Classifier
     from eitr.model.classifier import Prediction, Reason
 
-LANGUAGE_NAMES = {"de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "pt": "Portuguese"}
+LANGUAGE_NAMES = {
+    "de": "German",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "pt": "Portuguese",
+    "foreign": "of its language",
+}
 
 MOST_REPORTED = 20
 """Bad lines or files that are reported one by one; of the others only the number is told."""
@@ -141,7 +148,7 @@ class _Classified(NamedTuple):
             case "words" if known < LEAST_KNOWN:
                 return f"the model knows {'only one word' if known else 'no word'} of the page"
             case "words":
-                tongue = LANGUAGE_NAMES.get(language, language)
+                tongue = LANGUAGE_NAMES[language]
                 return f"it seems not to be sensitive, but the model knows too little {tongue} to be sure"
             case "close":
                 return self._too_close()
