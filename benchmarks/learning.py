@@ -33,6 +33,7 @@ from eitr.datasets.validation import ValidationSet
 from eitr.errors import InputError
 from eitr.model.classifier import Classifier
 from eitr.model.round_plan import PAPER, PRIVATE
+from eitr.pages import Page
 from eitr.taxonomy import NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -192,7 +193,7 @@ def models(study: Study, used: Sequence[Labelled], rounds: int) -> Iterator[Clas
             )
             for ticket in server.tickets
         ]
-        counts: list[Counter[object]] = [Counter() for _ in people]
+        counts: list[Counter[Page]] = [Counter() for _ in people]
         starts = [study.each * number for number in range(study.people + 1)]
         shares = [used[start:end] for start, end in pairwise(starts)]
         before = 0
@@ -210,7 +211,7 @@ def models(study: Study, used: Sequence[Labelled], rounds: int) -> Iterator[Clas
             yield people[0].model()
 
 
-def all_used_up(study: Study, counts: Sequence[Counter[object]], shares: Sequence[Sequence[Labelled]]) -> bool:
+def all_used_up(study: Study, counts: Sequence[Counter[Page]], shares: Sequence[Sequence[Labelled]]) -> bool:
     """Say whether nobody has a page left that may be used; all participants have equally many turns."""
     return study.training == PRIVATE and sum(counts[0].values()) >= 2 * len({one.page for one in shares[0]})
 
