@@ -40,10 +40,14 @@ def html(page: Page) -> str:
 ALL_LAYERS = {"EITR_TRAINING": "paper", "EITR_LEARNING_RATE": "0.05", "EITR_EPOCHS": "20"}
 
 
+NO_GATE = {"EITR_MARGIN": "1", "EITR_CLASS_MARGIN": "1"}
+"""Steps are not shortened, so that one round changes what a page is called."""
+
+
 @pytest.fixture
-def server(tmp_path: Any) -> Iterator[RealServer]:
+def server(tmp_path: Any, request: pytest.FixtureRequest) -> Iterator[RealServer]:
     # All layers: private steps are short, and one round of them changes no verdict. `test_firefox.py` has private ones.
-    with real_server(tmp_path / "server", PARTICIPANTS, **ALL_LAYERS) as found:
+    with real_server(tmp_path / "server", PARTICIPANTS, **ALL_LAYERS, **getattr(request, "param", {})) as found:
         yield found
 
 
@@ -134,6 +138,7 @@ def prepare(correcting: Any, witness: Any, site: Site) -> Any:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("server", [NO_GATE], indirect=True, ids=["no gate"])
 def test_what_most_correct_changes_in_every_browser(server, browsers, site):
     teacher, witness = browsers
     seen = prepare(teacher, witness, site)

@@ -67,6 +67,7 @@ const SILENT = words(
 );
 const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)/i;
 
+const LONG_TEXT = 20_000;
 /** The longest time to look at a page; what comes later is not looked at. */
 const LONGEST_MS = 12;
 const NODES_BETWEEN_LOOKS = 64;
@@ -306,7 +307,8 @@ function isSilent(element: Element): boolean {
   return HIDDEN_STYLE.test(attribute(element, "style"));
 }
 
-const lettersOf = (text: string): number => text.replace(/\s+/g, "").length;
+/** Of a very long text, spaces count, too: looking for them would take longer than all else. */
+const lettersOf = (text: string): number => (text.length > LONG_TEXT ? text.length : text.replace(/\s+/g, "").length);
 
 function words(listed: string): ReadonlySet<string> {
   return new Set(listed.split(" "));
