@@ -28,10 +28,10 @@ from eitr.model.classifier import Classifier
 from eitr.model.network import Network
 from eitr.model.private import PrivatePlan, trained_from
 from eitr.model.published_noise import epsilon, longest_step, noisy_mean
+from eitr.model.round_plan import FULL_STEP
 from eitr.model.validation import answers
 from eitr.pages.pool import Pool
 from eitr.pages.sparse import SparseRows
-from eitr.server.settings import FULL_STEP
 
 PARTICIPANTS = (10, 50, 100, 300, 1000, 3000)
 EPSILONS = (8.0, 2.0)

@@ -23,6 +23,9 @@ MOST_USES = 2
 """In so many rounds a page is used at most: what a page reveals adds up over rounds."""
 MOST_OWN_PAGES = 4
 """So many own pages are used in a round at most: what many pages of one topic have in common adds up, too."""
+FULL_STEP = 50
+"""With so many participants a round, private training takes steps of the full length; with fewer, shorter ones in
+proportion, because less of the noise averages out."""
 LARGEST = 1000.0
 """The largest weight, clip and learning rate of a private plan: no use comes near it."""
 

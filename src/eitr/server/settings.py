@@ -14,16 +14,12 @@ from eitr.errors import InputError
 from eitr.model.plan import TrainingPlan
 from eitr.model.private import PrivatePlan
 from eitr.model.published_noise import epsilon
-from eitr.model.round_plan import LARGEST, LEAST_NOISE, PRIVATE
+from eitr.model.round_plan import FULL_STEP, LARGEST, LEAST_NOISE, PRIVATE
 from eitr.settings import parse_settings
 
 PREFIX = "EITR_"
 Days = Annotated[float, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0)]
-
-
-FULL_STEP = 50
-"""With this quorum, rounds of private training take steps of the full length."""
 
 
 class ServerSettings(BaseSettings):

@@ -9,11 +9,10 @@ from torch import Tensor
 
 from eitr.lab.simulation.privacy.layers import TrainedLayers
 from eitr.lab.simulation.privacy.training import Pages, Training
+from eitr.model.round_plan import FULL_STEP
 
 CLIENTS, EACH = 10, 4
 """Participants of a round, and own pages of each."""
-FULL_STEP = 50
-"""With fewer participants, the step of private training is shorter in proportion, as on a server."""
 ROUNDS = 40
 CORRECTION_ROUNDS = 10
 
