@@ -55,7 +55,7 @@ def _in_a_hurry(measured: Measured) -> list[str]:
         "**Not good at**: headlines and other short texts, ethnicity, news of another time, and pages next to a topic,",
         "such as the office that issues visas. German, Spanish, French, Italian and Portuguese it knows from a list of",
         "words; there it rather says that it cannot tell. Other languages it does not know: it says so, unless it",
-        "takes one for a relative, such as Catalan for Spanish.",
+        "takes one for a relative, such as Asturian for Spanish.",
         "",
         *_left_out(measured),
         *wrapped(
@@ -215,7 +215,7 @@ def _weaknesses(measured: Measured) -> list[str]:
         *_above_the_highest(measured),
         "- Classes overlap: the politics of race, the faith of a people, the rights of gay couples. The model picks",
         "  one class; look at the second most probable one, too.",
-        "- The training data is American, and our own material reflects our own idea of the topics.",
+        "- Most of the training data is American or British, and our own material reflects our own idea of the topics.",
         "- It classifies pages, not people. Do not use it to infer anything about a person.",
         "",
     ]
