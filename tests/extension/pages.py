@@ -1,4 +1,4 @@
-"""Pages that the model is sure about, and companies that follow people."""
+"""Pages that the model is sure about, and companies that track people."""
 
 from pathlib import Path
 
@@ -18,6 +18,6 @@ NO_TRACKER = "cdn.jsdelivr.net"
 
 
 def tracked(site: Site, html: str) -> str:
-    """The page with pictures of two companies that follow people, and of one that does not."""
+    """The page with pictures of two companies that track people, and of one that does not."""
     pictures = "".join(f'<img src="{site.address(host, "/dot.gif")}" alt="">' for host in (*TRACKERS, NO_TRACKER))
     return html.replace("</body>", f"{pictures}</body>")

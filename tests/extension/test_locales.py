@@ -8,7 +8,8 @@ import pytest
 
 from eitr.taxonomy import TOPICS
 
-SOURCE = Path(__file__).resolve().parents[2] / "extension" / "src"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "extension" / "src"
 MADE = ("topic_", "about_", "category_", "sent_outcome_", "popup_cannot_tell_")
 """Keys that scripts put together from names."""
 
@@ -60,3 +61,27 @@ def test_the_classes_are_those_of_the_taxonomy():
         key = topic.name.replace("-", "_")
         assert ENGLISH[f"topic_{key}"] == topic.title
         assert ENGLISH[f"about_{key}"] == topic.about
+
+
+@pytest.mark.parametrize(
+    ("language", "points", "learned"),
+    [
+        ("en", "{} percentage points", {50: "with fifty people about one in eight", 10: "with ten one in twenty"}),
+        (
+            "de",
+            "{} Prozentpunkte",
+            {50: "bei fünfzig Personen etwa aus jeder achten", 10: "bei zehn aus jeder zwanzigsten"},
+        ),
+    ],
+)
+def test_consent_is_asked_with_the_figures_that_were_measured(language, points, learned):
+    asked = sentences(language)["consent_inferring"]
+    verdicts = (ROOT / "docs" / "results" / "privacy" / "verdicts.md").read_text("utf-8")
+    topic = max(map(float, re.findall(r"([\d.]+) \(\d+ own, 20 rounds\)", verdicts)))
+    assert points.format(round(topic)) in asked
+    policy = (ROOT / "docs" / "privacy.md").read_text("utf-8")
+    for people, one_in in {50: 8, 10: 20}.items():
+        row = re.search(rf"\| {people} people correct 4 false alarms each, private \| 0 → ([\d.]+) ", policy)
+        assert row is not None
+        assert round(100 / float(row[1])) == one_in
+        assert learned[people] in asked

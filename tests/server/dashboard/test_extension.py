@@ -1,10 +1,14 @@
 """The page where people get the extension: for everybody, and for these two files alone."""
 
 import hashlib
+import json
+from pathlib import Path
 
 from eitr.server.dashboard.routes.extension import packaged
 from tests.server.dashboard.served import offer_packages
 from tests.server.dashboard.test_pages import assert_well_made
+
+MESSAGES = Path(__file__).parents[3] / "extension" / "src" / "_locales" / "en" / "messages.json"
 
 
 def test_anybody_can_download_the_packages_and_compare_their_hashes(make_site, tmp_path):
@@ -60,9 +64,12 @@ def test_everybody_reads_how_this_server_trains(make_site):
         make_site(empty=True, training=training).browser().get("/extension").text for training in ("private", "paper")
     )
     assert "right in at most 60 of 100 cases" in private
+    assert "was guessed 26 percentage points more" in private
     assert "give away" not in private
     assert "you give away words of your pages" in paper
     assert "60 of 100" not in paper
+    option = json.loads(MESSAGES.read_text("utf-8"))["options_all_layers"]["message"]
+    assert f"unless you switch on “{option}”" in paper
     assert_well_made(paper, "/extension")
     careful = make_site(empty=True, noise=8).browser().get("/extension").text
     assert "right in at most 55 of 100 cases" in careful
