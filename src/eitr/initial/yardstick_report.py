@@ -228,9 +228,10 @@ def _introduction(measured: Measured) -> list[str]:
         "# How the model does on sources that it was not trained on",
         "",
         *wrapped(
-            "Written by `python -m eitr.initial --render` from the results of `--evaluate`, which are in "
-            "[evaluation.json](evaluation.json): edit `src/eitr/initial/yardstick_report.py` instead. Here the text of "
-            "pages is judged. [browser.md](browser.md) is about what the extension shows on real pages, "
+            "Written by `python -m eitr.initial --render --beside docs/classifier/evaluation.json` from the results of "
+            "`--evaluate`, which are in [evaluation.json](evaluation.json): edit "
+            "`src/eitr/initial/yardstick_report.py` instead. Here the text of pages is judged. "
+            "[browser.md](browser.md) is about what the extension shows on real pages, "
             "[known-mistakes.md](known-mistakes.md) about single pages, before and after."
         ),
         "",

@@ -64,7 +64,7 @@ def extract(data: bytes | str, *, content_type: str | None = None) -> Page:
     if not text.strip():
         raise InputError("not a page: there is nothing in it")
     if len(_CONTROLS.findall(text, 0, _SAMPLE)) > _MAX_CONTROL_SHARE * min(len(text), _SAMPLE):
-        raise InputError("not a page: the bytes are no text")
+        raise InputError("not a page: the bytes are not text")
     return Page(text=text) if kind == "text/plain" else _read(without_inert(text))
 
 
