@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eitr.model import Classifier
 from eitr.pages import Page, Vocabulary, tokens
 from eitr.pages.boilerplate import NAVIGATION, PHRASES
+from eitr.pages.language import homographs
 from eitr.pages.reading import read_body
 
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "boilerplate.json").read_text("utf-8"))["cases"]
@@ -77,12 +78,15 @@ def test_navigation_words_count_where_a_sentence_says_them() -> None:
 
 
 @given(TEXTS, TEXTS)
+@example("AI", "AI")
 def test_what_counts_is_a_part_of_the_page_and_the_whole_title(title: str, text: str) -> None:
     page = Page(title=title, text=text)
-    every, kept = tokens(page.content()), read_body(page).tokens
-    rest = iter(every)
+    language, kept = read_body(page)
+    rest = iter(tokens(page.content()))
     assert all(word in rest for word in kept)  # in the same order
-    assert kept[: len(tokens(title))] == tokens(title)
+    # "AI" is a word of Italian, too: a page that says nothing else is read as Italian.
+    whole = [word for word in tokens(title) if word not in homographs(language)]
+    assert kept[: len(whole)] == whole
 
 
 def test_the_list_holds_each_token_and_phrase_once() -> None:
