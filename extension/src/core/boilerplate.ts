@@ -48,16 +48,17 @@ export function segmentsOf(text: string): Segment[] {
 }
 
 /**
- * The tokens of a page without those that stand only in menus, banners and notices: `head` holds the tokens of its
- * title, description and keywords, `all` is its text.
+ * The segments of a page outside menus, banners and notices, each with the tokens that are left of it. `head` holds the
+ * tokens of its title, description and keywords, which count when a menu is told from a list.
  */
-export function withoutBoilerplate(head: readonly string[], all: readonly Segment[]): string[] {
+export function withoutBoilerplate(head: readonly string[], all: readonly Segment[]): Segment[] {
   const segments = all.filter(({ tokens }) => tokens.length > 0);
-  const kept = segments.map(({ tokens }) => keptOf(tokens));
+  const kept = segments.map((segment) => ({ ...segment, tokens: keptOf(segment.tokens) }));
   const isOutside = outsideMenus(segments);
-  const everything = [...head, ...kept.flat()];
-  const outside = [...head, ...kept.filter((_, place) => isOutside[place]).flat()];
-  return outside.length < ENOUGH && 2 * outside.length < everything.length ? everything : outside;
+  const outside = kept.filter((_, place) => isOutside[place]);
+  const count = (parts: readonly Segment[]) => parts.reduce((sum, { tokens }) => sum + tokens.length, head.length);
+  const isList = count(outside) < ENOUGH && 2 * count(outside) < count(kept);
+  return (isList ? kept : outside).filter(({ tokens }) => tokens.length > 0);
 }
 
 /** The tokens of a segment without navigation words that make a menu; none of a segment of a notice. */

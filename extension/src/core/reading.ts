@@ -1,6 +1,6 @@
 /** What a page says to a model, as docs/page-to-prediction.md, section 3, specifies. */
 
-import { segmentsOf, withoutBoilerplate } from "./boilerplate";
+import { type Segment, segmentsOf, withoutBoilerplate } from "./boilerplate";
 import { isHomograph, languageOf } from "./language";
 import { content, type Page } from "./page";
 import { normalised, withoutStopWords, wordsOf } from "./tokens";
@@ -21,7 +21,16 @@ export function readWhole(page: Page): Reading {
 export function readBody(page: Page): Reading {
   const head = wordsOf(normalised([page.title, page.description, page.keywords].join("\n")));
   const segments = segmentsOf(normalised(page.text));
-  const language = languageOf([...head, ...segments.flatMap(({ words }) => words)]);
-  const tokens = withoutBoilerplate(withoutStopWords(head), segments);
-  return { language, tokens: tokens.filter((word) => !isHomograph(word, language)) };
+  const headTokens = withoutStopWords(head);
+  const body = withoutBoilerplate(headTokens, segments);
+  const outside = allWords(head, body);
+  let language = languageOf(allWords(head, segments));
+  // Pages in any language can have a menu and a cookie banner in English.
+  if (language === "en" && outside.length > 0) language = languageOf(outside);
+  const found = [...headTokens, ...body.flatMap(({ tokens }) => tokens)];
+  return { language, tokens: found.filter((word) => !isHomograph(word, language)) };
+}
+
+function allWords(head: readonly string[], segments: readonly Segment[]): string[] {
+  return [...head, ...segments.flatMap(({ words }) => words)];
 }

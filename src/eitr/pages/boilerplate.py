@@ -67,16 +67,17 @@ def segments_of(text: str) -> list[Segment]:
     ]
 
 
-def without_boilerplate(head: list[str], segments: Sequence[Segment]) -> list[str]:
-    """Return the tokens of a page without those that stand only in menus, banners and notices.
+def without_boilerplate(head: list[str], segments: Sequence[Segment]) -> list[Segment]:
+    """Return the segments of a page outside menus, banners and notices, each with the tokens that are left of it.
 
-    `head` holds the tokens of its title, description and keywords, `segments` is its text.
+    `head` holds the tokens of its title, description and keywords, which count when a menu is told from a list.
     """
     segments = [segment for segment in segments if segment.tokens]
-    kept = [_without_notices(segment.tokens) for segment in segments]
-    outside_menus = [part for part, outside in zip(kept, _outside_menus(segments), strict=True) if outside]
-    everything, outside = (head + [word for part in parts for word in part] for parts in (kept, outside_menus))
-    return everything if len(outside) < ENOUGH and 2 * len(outside) < len(everything) else outside
+    kept = [segment._replace(tokens=_without_notices(segment.tokens)) for segment in segments]
+    outside = [segment for segment, is_outside in zip(kept, _outside_menus(segments), strict=True) if is_outside]
+    all_tokens, tokens_outside = (len(head) + sum(len(one.tokens) for one in parts) for parts in (kept, outside))
+    is_list = tokens_outside < ENOUGH and 2 * tokens_outside < all_tokens
+    return [segment for segment in (kept if is_list else outside) if segment.tokens]
 
 
 def _without_notices(found: list[str]) -> list[str]:

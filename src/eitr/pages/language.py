@@ -6,7 +6,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 
-LANGUAGES = ("en", "de", "es", "fr", "it", "pt")
+ENGLISH = "en"
+LANGUAGES = (ENGLISH, "de", "es", "fr", "it", "pt")
 """The languages whose words count as inputs of a model."""
 OTHER = "other"
 """The language of a text that is in none of `LANGUAGES`."""

@@ -6,8 +6,8 @@ cases for both implementations.
 
 from typing import NamedTuple
 
-from eitr.pages.boilerplate import segments_of, without_boilerplate
-from eitr.pages.language import homographs, language_of
+from eitr.pages.boilerplate import Segment, segments_of, without_boilerplate
+from eitr.pages.language import ENGLISH, homographs, language_of
 from eitr.pages.page import Page
 from eitr.pages.tokens import normalised, without_stop_words, words
 
@@ -51,7 +51,16 @@ def read_body(page: Page) -> Reading:
     """
     head = words(normalised("\n".join((page.title, page.description, page.keywords))))
     segments = segments_of(normalised(page.text))
-    language = language_of([*head, *(word for segment in segments for word in segment.words)])
-    found = without_boilerplate(without_stop_words(head), segments)
+    head_tokens = without_stop_words(head)
+    body = without_boilerplate(head_tokens, segments)
+    language = language_of(_words(head, segments))
+    if language == ENGLISH and (outside := _words(head, body)):
+        # Pages in any language can have a menu and a cookie banner in English.
+        language = language_of(outside)
+    found = head_tokens + [word for segment in body for word in segment.tokens]
     meaningless = homographs(language)
     return Reading(language, [word for word in found if word not in meaningless] if meaningless else found)
+
+
+def _words(head: list[str], segments: list[Segment]) -> list[str]:
+    return head + [word for segment in segments for word in segment.words]
