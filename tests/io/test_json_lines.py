@@ -40,6 +40,7 @@ def test_standard_input_is_a_dash(monkeypatch):
         (b"\x89PNG\r\n\x1a\n", "this is an image, not JSON lines"),
         (b"[1]\n", "line 1 is not a JSON object"),
         (b'{"n": NaN}\n', "line 1 is not JSON"),
+        (b'{"n": -1e999}\n', "line 1 has a number that is too large"),
         (b"[" * 100_000, "line 1 is not JSON"),
         (gzip.compress(b'{"title": "a"}\n' * 10_000)[:-40], "damaged or cut off"),
         (b"\x1f\x8bnonsense", "damaged or cut off"),

@@ -1,6 +1,7 @@
 """Rows of JSON lines, plain or gzip: many pages in one file, read one after the other."""
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,12 @@ def read_rows(
             if line.isspace():
                 continue
             try:
-                row = json.loads(line, parse_constant=_refuse)
+                row = json.loads(line, parse_constant=_refuse, parse_float=_finite)
             except (ValueError, RecursionError):
                 on_bad_line(InputError(f"{path}: line {number} {_why_not_json(line)}"))
+                continue
+            except OverflowError:
+                on_bad_line(InputError(f"{path}: line {number} has a number that is too large"))
                 continue
             if isinstance(row, dict):
                 yield number, row
@@ -61,3 +65,10 @@ def _why_not_json(line: bytes) -> str:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    """Return a number; one that is too large would be infinity, which cannot be written to JSON again."""
+    if math.isinf(number := float(digits)):
+        raise OverflowError
+    return number
