@@ -158,6 +158,28 @@ def test_bad_files_are_left_out_and_named_unless_the_job_is_strict(tmp_path):
     assert strict.stderr.decode() == f"error: {tmp_path}/a.html: not a page: this is a PDF document\n"
 
 
+def test_a_source_that_has_no_page_does_not_end_the_job(tmp_path):
+    for name in ("empty", "full"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "full" / "a.html").write_text("<p>insulin for diabetes patients")
+    (tmp_path / "circle.html").symlink_to("circle.html")
+    sources = [str(tmp_path / name) for name in ("empty", "circle.html", "x" * 300, "full")]
+    result = run("classify", *sources)
+    assert result.returncode == 2
+    assert result.stdout.decode().split()[0] == "health"
+    *left_out, total = result.stderr.decode().splitlines()
+    assert sorted(left_out) == [
+        f"left out: {sources[1]}: Too many levels of symbolic links",
+        f"left out: {sources[0]}: the folder has no file that ends in .html, .htm, .xhtml, .txt or these and .gz",
+        f"left out: {sources[2]}: File name too long",
+    ]
+    assert total == "error: 3 of 4 files were left out"
+    strict = run("classify", *sources, "--strict")
+    assert (strict.returncode, strict.stdout) == (2, b"")
+    alone = run("classify", sources[1])
+    assert alone.stderr.decode() == f"error: {sources[1]}: Too many levels of symbolic links\n"
+
+
 def test_a_page_comes_in_by_standard_input():
     result = run("classify", "-", "--json", given=Path(SAMPLE).read_bytes())
     assert (result.returncode, json.loads(result.stdout)["label"]) == (0, "health")

@@ -172,8 +172,9 @@ def _classify_pages(
     """Print what each page is about: in full where there is one, else on a line each."""
     from eitr.cli.fetch import named_pages
 
-    names = list(named_pages(sources))
+    names = list(named_pages(sources, problems.report)) if len(sources) > 1 else list(named_pages(sources))
     alone = names == sources and len(names) == 1
+    printed = 0
     for name in names:
         try:
             found = _classify_page(classifier, name)
@@ -182,13 +183,14 @@ def _classify_pages(
                 raise
             problems.report(error)
             continue
+        printed += 1
         if as_json:
             _print_json(found, words)
         elif alone:
             _print_prediction(found, words)
         else:
             _print_line(found, words)
-    problems.fail_if_any(lambda bad: f"{bad} of {len(names)} files {'were' if bad > 1 else 'was'}")
+    problems.fail_if_any(lambda bad: f"{bad} of {printed + bad} files {'were' if bad > 1 else 'was'}")
 
 
 def _classify_page(classifier: "Classifier", source: str) -> _Classified:

@@ -1,13 +1,15 @@
 """Pages from files, folders, standard input or the web: their bytes and what is said of their type."""
 
+import os
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
 from urllib.error import URLError
 
 from eitr.errors import InputError
+from eitr.io.json_lines import fail
 from eitr.io.streams import opened
 from eitr.pages.extract import MAX_BYTES
 
@@ -25,15 +27,25 @@ class Document(NamedTuple):
     content_type: str | None = None
 
 
-def named_pages(sources: Sequence[str]) -> Iterator[str]:
+def named_pages(sources: Sequence[str], on_bad_source: Callable[[InputError], None] = fail) -> Iterator[str]:
     """Yield the sources, each once; instead of a folder the HTML and text files below it, in the order of their names.
 
-    A file that has several names, such as `a.html` and `./a.html`, comes once, under the first.
+    A file that has several names, such as `a.html` and `./a.html`, comes once, under the first. `on_bad_source` is told
+    of each folder without such files and each name that cannot be looked up; if it returns, the others still come.
     """
-    seen: set[str | Path] = set()
+    seen: set[str] = set()
     for source in sources:
-        for name in _below(source):
-            file = name if _is_address(name) or name == "-" else Path(name).resolve()
+        try:
+            names = _below(source)
+        except OSError as error:
+            on_bad_source(InputError(f"{source}: {error.strerror or error}"))
+            continue
+        except InputError as error:
+            on_bad_source(error)
+            continue
+        for name in names:
+            # Not `Path.resolve`, which fails for links that lead in a circle.
+            file = name if _is_address(name) or name == "-" else os.path.realpath(name)
             if file not in seen:
                 seen.add(file)
                 yield name
