@@ -127,6 +127,11 @@ def test_twenty_megabytes_of_title_and_description_are_cut(extension, site):
     assert worker_lives(extension, site)
 
 
+def test_an_element_with_hundreds_of_thousands_of_classes_hides_nothing(extension, site):
+    many = " ".join(["wide"] * 300_000)
+    assert badge_of(extension, site, document(f'<div class="nav {many}">Menu</div>{HEALTH}')) == "H"
+
+
 def test_a_page_nested_without_end_is_survived(extension, site):
     assert badge_of(extension, site, document(HEALTH + "<div>" * 10_000 + "deep")) in ("H", "")
     assert worker_lives(extension, site)

@@ -284,7 +284,8 @@ function namedBoilerplate(element: Element, tag: string): number {
   const ofPage = (tag === "header" || tag === "footer") && isOfWholePage(element);
   if (ofPage && tag === "footer") return CERTAIN;
   const names = `${attribute(element, "id")} ${attribute(element, "class")} ${tag.includes("-") ? tag : ""}`;
-  const found = Math.max(...names.split(/\s+/).map(byName));
+  // Not `Math.max(...)`: a page may give an element more classes than a function takes arguments.
+  const found = names.split(/\s+/).reduce((most, name) => Math.max(most, byName(name)), NO);
   return ofPage || tag === "aside" || LIKELY_ROLES.has(role) ? Math.max(found, LIKELY) : found;
 }
 
