@@ -2,7 +2,7 @@
 
 import { type Segment, segmentsOf, withoutBoilerplate } from "./boilerplate";
 import { isHomograph, languageOf } from "./language";
-import { content, type Page } from "./page";
+import { content, MAX_CHARACTERS, type Page } from "./page";
 import { normalised, withoutStopWords, wordsOf } from "./tokens";
 
 export interface Reading {
@@ -13,14 +13,14 @@ export interface Reading {
 
 /** The language of a page and the tokens of all its content. */
 export function readWhole(page: Page): Reading {
-  const words = wordsOf(normalised(content(page)));
+  const words = wordsOf(bounded(content(page)));
   return { language: languageOf(words), tokens: withoutStopWords(words) };
 }
 
 /** The language of a page and its tokens, without boilerplate and words that are English only by accident. */
 export function readBody(page: Page): Reading {
-  const head = wordsOf(normalised([page.title, page.description, page.keywords].join("\n")));
-  const segments = segmentsOf(normalised(page.text));
+  const head = wordsOf(bounded([page.title, page.description, page.keywords].join("\n")));
+  const segments = segmentsOf(bounded(page.text));
   const headTokens = withoutStopWords(head);
   const body = withoutBoilerplate(headTokens, segments);
   const outside = allWords(head, body);
@@ -29,6 +29,11 @@ export function readBody(page: Page): Reading {
   if (language === "en" && outside.length > 0) language = languageOf(outside);
   const found = [...headTokens, ...body.flatMap(({ tokens }) => tokens)];
   return { language, tokens: found.filter((word) => !isHomograph(word, language)) };
+}
+
+/** A text in normal form, of limited length: one character can become eighteen (U+FDFA). */
+function bounded(text: string): string {
+  return normalised(text).slice(0, MAX_CHARACTERS);
 }
 
 function allWords(head: readonly string[], segments: readonly Segment[]): string[] {
