@@ -150,7 +150,7 @@ def private_steps(
         np.put_along_axis(drawn, order, 1.0, axis=1)
         parts.append(-plan.learning_rate * (plan.own_weight * own + drawn @ cover))
     steps = np.concatenate(parts)
-    return steps + plan.noise * plan.reach * rng.standard_normal(steps.shape)
+    return steps + plan.added_noise * rng.standard_normal(steps.shape)
 
 
 def report(world: World, participants: Sequence[int], seeds: int) -> str:

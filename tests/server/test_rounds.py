@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select
 
+from eitr.aggregation.fused import Fused
+from eitr.aggregation.interface import Result, Round
+from eitr.aggregation.rule_state import RuleState
 from eitr.model import Network
 from eitr.model.private import PrivatePlan, expected_cover_step
 from eitr.pages.pool import Pool
@@ -92,6 +95,26 @@ def test_the_new_model_is_what_the_rule_says(address: str, tmp_path) -> None:
     factors = 1 + (secret_factors(people, federation.key) - 1) * np.minimum(1, np.median(lengths) / lengths)
     expected = (factors[:, None] * own).mean(axis=0)
     assert np.abs(moved[federation.first :] - expected).max() < 1e-3 * np.abs(cover_step(federation)).max()
+    federation.close()
+
+
+@pytest.mark.parametrize("training", ["private", "paper"])
+def test_the_rule_is_told_how_much_noise_clients_add(address: str, tmp_path, monkeypatch, training: str) -> None:
+    told: list[float] = []
+    update = Fused.update
+
+    def watched(rule: Fused, state: RuleState, round: Round) -> tuple[RuleState, Result]:
+        told.append(round.added_noise)
+        return update(rule, state, round)
+
+    monkeypatch.setattr(Fused, "update", watched)
+    federation = Federation(tmp_path, address, training=training)
+    people, worker = federation.enrol(4), federation.worker()
+    federation.full_round(people)
+    assert worker.step()
+    expected = federation.plan.added_noise if isinstance(federation.plan, PrivatePlan) else 0.0
+    assert told == [expected]
+    assert (expected > 0) == (training == "private")
     federation.close()
 
 

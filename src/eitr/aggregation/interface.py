@@ -7,6 +7,7 @@ A rule is a small frozen dataclass: its fields are its settings. To write one, s
 implement `_aggregate`, and add it to `registry.py`.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -60,6 +61,8 @@ class Round:
     root: NDArray[Any] | None = None
     """(parameters,): parameters trained on trusted data."""
     scorer: Scorer | None = None
+    added_noise: float = 0.0
+    """Standard deviation of the noise that honest clients add to each parameter, by the rules of the round."""
     order: NDArray[np.int64] = field(init=False)
     """Rows in the order of the client ids, sorted as strings: how every rule takes them."""
 
@@ -87,6 +90,10 @@ class Round:
                 bad.setdefault(client, f"sent {problem}")
         if bad:
             raise BadUpdateError({client: bad[client] for client in self.ids if client in bad})
+        if not 0 <= self.added_noise < math.inf:
+            raise InputError(
+                f"the noise that clients add must be a finite number of at least 0, not {self.added_noise}"
+            )
         for name in INPUTS:
             if getattr(self, name) is not None:
                 _check_vector(getattr(self, name), parameters, name)

@@ -66,6 +66,11 @@ class PrivatePlan:
         """The most that all own pages together move the parameters: the length of their part of the step."""
         return self.learning_rate * self.own_weight * self.clip
 
+    @property
+    def added_noise(self) -> float:
+        """The standard deviation of the noise in each parameter."""
+        return self.noise * self.reach
+
 
 def trained_from(network: Network, layers: int) -> int:
     """Return the place of the first trained parameter, if the last `layers` are trained.
@@ -98,7 +103,7 @@ def private_step(
         total = total + clipped_sum(network, vector, *cover, layers=plan.layers, clip=plan.clip)
     step = -plan.learning_rate * total
     if plan.noise:
-        step = step + plan.noise * plan.reach * (noise or secret_noise)(len(step))
+        step = step + plan.added_noise * (noise or secret_noise)(len(step))
     result = vector.copy()
     result[start:] = (vector[start:] + step).astype(np.float32)
     if not np.isfinite(result).all():

@@ -31,7 +31,7 @@ def longest_step(plan: PrivatePlan, parameters: int, multiple: float) -> float:
 
     An honest update is mostly noise, so that a multiple slightly above 1 changes hardly any of them.
     """
-    return multiple * plan.noise * plan.reach * math.sqrt(parameters)
+    return multiple * plan.added_noise * math.sqrt(parameters)
 
 
 def bounded_steps(steps: NDArray[np.floating], longest: float) -> NDArray[np.int64]:

@@ -90,9 +90,9 @@ def novelty(features: RoundFeatures) -> Floats:
 
     Who brings pages of it raises its bias by much more than the others, who have none, lower it. An attacker who sends
     the opposite of everybody's step raises it as well, but by no more than they lower it while there is something to
-    learn, and by next to nothing later.
+    learn, and by next to nothing later. Where clients add noise, it pushes biases more than pages do: nobody can tell.
     """
-    if features.pushes is None or not features.untested.any():
+    if features.pushes is None or not features.untested.any() or features.added_noise:
         return np.zeros(features.clients)
     pushes = features.pushes[:, features.untested]
     usual = np.maximum(middles(np.abs(pushes).T), 1e-300)

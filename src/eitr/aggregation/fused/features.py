@@ -37,6 +37,9 @@ class RoundFeatures:
     """(clients,): how much each client was doubted before this round, from 0 to 1; 0 for a newcomer."""
     noise: float
     """The error of a cosine of two projected steps."""
+    added_noise: float = 0.0
+    """Standard deviation of the noise that honest clients add to each parameter, 0 if they add none. With it, hardly
+    anything else is in a step: who looks like everybody may still be an attacker, and what is usual is known well."""
     harm: Floats | None = None
     """(clients, classes): by how much the client's step raises the loss on trusted pages; NaN where there are none."""
     pushes: Floats | None = None

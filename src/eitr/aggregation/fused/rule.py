@@ -39,6 +39,9 @@ SKETCH = "sketch"
 DETECTORS: tuple[Detector, ...] = (Residual(), Direction(), Collusion(), Magnitude(), Validation())
 DETECTION = {"varpi": 2.0, "delta": 0.1, "lambda_": 2.0}
 """The settings of the paper's detection, which `residual` counts rejected values by."""
+TRUST_IN_NOISE = 1 / 3
+"""How much evidence for a client counts where clients add noise, beside rounds without. Most detectors then see nothing
+but noise, in attackers as in everybody, and must not outvote the one that sees more."""
 _AT_A_TIME = 8
 """Steps that are scored at a time."""
 
@@ -131,6 +134,7 @@ class Fused(Rule):
             doubt=np.zeros(len(order)),
             noise=noise_of(round.updates.shape[1] - self.start),
             harm=harm,
+            added_noise=round.added_noise,
             pushes=None if harm is None else biases(round.updates, base, harm.shape[1])[order],
         )
         history = self._model.window(state)
@@ -183,7 +187,7 @@ class Fused(Rule):
         opinions = {detector.name: detector.observe(features) for detector in self.detectors}
         fused = Opinion.vacuous(features.clients)
         for each in opinions.values():
-            fused = cumulative_fusion(fused, self._weighed(each))
+            fused = cumulative_fusion(fused, self._weighed(each, features))
         now = fused.expectation(self.a)
         history = np.concatenate([now[:, None], history[:, : self.s]], axis=1)
         reputation = self._model.faded(history)
@@ -219,10 +223,11 @@ class Fused(Rule):
         """The detectors in use."""
         return tuple(detector for detector in DETECTORS if detector.name != self.without)
 
-    def _weighed(self, opinion: Opinion) -> Opinion:
+    def _weighed(self, opinion: Opinion, features: RoundFeatures) -> Opinion:
         """Return an opinion whose evidence is weighed by kappa and eta = 1 - kappa, as in the paper."""
         positive, negative = opinion.evidence(PRIOR)
-        return Opinion.from_evidence(self.kappa * positive, (1.0 - self.kappa) * negative, PRIOR)
+        trust = TRUST_IN_NOISE if features.added_noise else 1.0
+        return Opinion.from_evidence(self.kappa * trust * positive, (1.0 - self.kappa) * negative, PRIOR)
 
     @property
     def _model(self) -> ReputationModel:

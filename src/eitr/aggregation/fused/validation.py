@@ -5,10 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from eitr.aggregation.fused.features import RoundFeatures, falling, middles, opinion
+from eitr.aggregation.fused.features import Floats, RoundFeatures, deviation, falling, middle, middles, opinion
 from eitr.aggregation.opinions import Opinion
 
 _UNTOLD = 1e9
+_LEAST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,10 @@ class Validation:
     """The class that a step harms most, compared with what the others' steps do to it.
 
     A topic of which the operator has no pages is not asked about: uncertainty, not disbelief.
+
+    Where honest clients add noise, steps are so short, and what noise does to the loss so alike for all, that harm is
+    told in robust deviations instead: that of the mean over all classes, or of one class with a deviation to spare,
+    because the worst of several is looked for.
     """
 
     name: ClassVar[str] = "validation"
@@ -23,6 +28,10 @@ class Validation:
     harm: float = 0.7
     """Rise of the loss beyond the others' up to which nobody is doubted."""
     great_harm: float = 2.5
+    """... and from which on there is no trust."""
+    far_in_noise: float = 3.0
+    """Deviations up to which nobody is doubted, where noise is added."""
+    too_far_in_noise: float = 5.0
     """... and from which on there is no trust."""
 
     def observe(self, features: RoundFeatures) -> Opinion:
@@ -33,5 +42,16 @@ class Validation:
             return Opinion.vacuous(features.clients)
         # A step after which no loss can be told, all numbers having overflowed, does the greatest harm.
         harm = np.nan_to_num(features.harm[:, ~features.untested], nan=_UNTOLD, posinf=_UNTOLD)
+        if features.added_noise:
+            return opinion(falling(_deviations(harm), self.far_in_noise, self.too_far_in_noise), 1.0)
         worst = (harm - middles(harm.T)).max(axis=1)
         return opinion(falling(worst, self.harm, self.great_harm), 1.0)
+
+
+def _deviations(harm: Floats) -> Floats:
+    """Return how far each client's harm is above the others', in robust deviations."""
+    mean = harm.mean(axis=1)
+    in_all = (mean - middle(mean)) / max(deviation(mean), _LEAST)
+    away = harm - middles(harm.T)
+    in_a_class = (away / np.maximum(1.4826 * middles(np.abs(away).T), _LEAST)).max(axis=1)
+    return np.asarray(np.maximum(in_all, in_a_class - 1.0))

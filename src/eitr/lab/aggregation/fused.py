@@ -26,7 +26,9 @@ class BatchedFused(BatchedRule):
 
     remembers = ("sums", "history", "taken")
 
-    def __init__(self, rules: Sequence[Rule], *arguments: Any, **options: Any) -> None:
+    def __init__(self, rules: Sequence[Rule], *arguments: Any, added_noise: float = 0.0, **options: Any) -> None:
+        self.added_noise = added_noise
+        """What honest clients add to each parameter, as a round says it: the same in all runs."""
         super().__init__([replace(rule, ramp=0) for rule in rules], *arguments, **options)
         self.rules = tuple(rules)  # `assess` has the ramp
         self.own: list[Fused] = [rule for rule in self.rules if isinstance(rule, Fused)]
@@ -94,6 +96,7 @@ class BatchedFused(BatchedRule):
                 towards=towards,
                 doubt=np.zeros(self.clients),
                 noise=noise_of(self.parameters - rule.start),
+                added_noise=self.added_noise,
                 harm=harmed,
                 pushes=None if harmed is None else last[run][:, -harmed.shape[1] :],
             )

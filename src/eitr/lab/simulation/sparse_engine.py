@@ -113,6 +113,7 @@ class _Simulation:
         self._record = RunRecorder(run, people, self._evaluation, network.size)
         self._model = network.initial(run.seed) if initial is None else initial
         self._previous: Vector | None = None
+        self._added_noise = 0.0
         self._state: RuleState = run.rule.init()
         kept = checkpoint_of(context.load_checkpoint(run), ENGINE)
         if kept is not None:
@@ -168,7 +169,9 @@ class _Simulation:
         scorer = self._trusted.losses if len(self._trusted.labels) else None
         ids = [self._ids[client] for client in self._present]
         counts = self._counts[self._present]
-        return Round(self._model, updates, ids, number, counts=counts, root=root, scorer=scorer)
+        return Round(
+            self._model, updates, ids, number, counts=counts, root=root, scorer=scorer, added_noise=self._added_noise
+        )
 
     def _scene(self, number: int, updates: NDArray[np.float32], root: Vector, attacks: NDArray[np.bool_]) -> Scene:
         """Return what the attackers, `attacks` among the participants, know: everything."""
@@ -256,6 +259,7 @@ class _PrivateSimulation(_Simulation):
             self._counts = np.minimum(self._counts, training.own_pages)
         self._expected_cover = training.expected_cover
         self._clients = PrivateClients(run, training, self._people, upper)
+        self._added_noise = self._clients.plan.added_noise
 
     def _train(self, number: int) -> tuple[NDArray[np.float32], Vector]:
         attack = self._run.attack if self._trainees.attack_in(number) else None

@@ -98,7 +98,9 @@ class RoundAggregation:
             rule = rule_states.private_rule(chosen, self._key, network, first)
             words = session.get_one(VocabularyRow, base.vocabulary).content.decode()
             ids, updates = _updates(session, id, vector[first:])
+            added_noise = 0.0
             if isinstance(plan, PrivatePlan):
+                added_noise = plan.added_noise
                 pool = Pool.from_bytes(session.get_one(PoolRow, round.pool).content, width=network.inputs)
                 updates = without_cover(updates, network, vector, pool, plan)
             refused = sorted(session.scalars(select(RefusalRow.participant).where(RefusalRow.round == id)))
@@ -110,7 +112,8 @@ class RoundAggregation:
             state = rule.refuse(state, participant, network.size - first)
         pages = self._gate.pages
         scorer = _scorer(pages.scorer(network, vocabulary), vector[:first])
-        state, result = rule.update(state, Round(vector[first:], updates, ids, index=id, scorer=scorer))
+        sent = Round(vector[first:], updates, ids, index=id, scorer=scorer, added_noise=added_noise)
+        state, result = rule.update(state, sent)
         if isinstance(plan, PrivatePlan) and round.published_noise is None:
             result = with_secret_factors(result, vector[first:], updates, ids, self._key)
         result = with_noise(round, plan, vector[first:], updates, result)

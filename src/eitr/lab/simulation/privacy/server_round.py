@@ -49,7 +49,8 @@ class ServerRounds:
         self.training = training
         """How the clients of the next round train; its model is the base."""
         device = training.model.device
-        self._rule = BatchedFused([RULE] * federations, clients, training.layers.size, device)
+        size, noise = training.layers.size, training.noise
+        self._rule = BatchedFused([RULE] * federations, clients, size, device, added_noise=noise)
         self._counts = torch.ones(federations, clients, dtype=torch.float64, device=device)
         self._scorers = [scorer(training.layers, crowd.trusted)] * federations
 

@@ -127,7 +127,7 @@ class PrivateStep(Training):
             noise=defence.noise,
         )
         self.exact, self.reach = self, self.plan.reach
-        self.noise = self.plan.noise * self.reach
+        self.noise = self.plan.added_noise
         self._pool_steps = -self.plan.learning_rate * self._clipped(pool)
 
     def updates(self, own: Pages) -> tuple[Tensor, Tensor | None]:
