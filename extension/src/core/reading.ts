@@ -23,10 +23,10 @@ export function readBody(page: Page): Reading {
   const segments = segmentsOf(bounded(page.text));
   const headTokens = withoutStopWords(head);
   const body = withoutBoilerplate(headTokens, segments);
-  const outside = allWords(head, body);
-  let language = languageOf(allWords(head, segments));
+  const [whole, outside] = [allWords(head, segments), allWords(head, body)];
+  let language = languageOf(whole);
   // Pages in any language can have a menu and a cookie banner in English.
-  if (language === "en" && outside.length > 0) language = languageOf(outside);
+  if (language === "en" && outside.length > 0 && outside.length < whole.length) language = languageOf(outside);
   const found = [...headTokens, ...body.flatMap(({ tokens }) => tokens)];
   return { language, tokens: found.filter((word) => !isHomograph(word, language)) };
 }

@@ -53,8 +53,9 @@ def read_body(page: Page) -> Reading:
     segments = segments_of(normalised(page.text))
     head_tokens = without_stop_words(head)
     body = without_boilerplate(head_tokens, segments)
-    language = language_of(_words(head, segments))
-    if language == ENGLISH and (outside := _words(head, body)):
+    whole, outside = _words(head, segments), _words(head, body)
+    language = language_of(whole)
+    if language == ENGLISH and 0 < len(outside) < len(whole):
         # Pages in any language can have a menu and a cookie banner in English.
         language = language_of(outside)
     found = head_tokens + [word for segment in body for word in segment.tokens]
