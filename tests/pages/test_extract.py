@@ -139,7 +139,7 @@ def test_descriptions_are_merged_and_the_first_that_is_not_empty_counts() -> Non
         (b"GIF89a....", "image"),
         (b"PK\x03\x04....", "ZIP"),
         (b"\x1f\x8b\x08....", "compressed"),
-        (bytes(range(256)) * 8, "no text"),
+        (bytes(range(256)) * 8, "not text"),
     ],
 )
 def test_what_is_no_page_is_refused_in_one_line(data: bytes | str, why: str) -> None:
