@@ -103,6 +103,25 @@ class ParticipantRow(Base):
     """The keyed hash of the invitation code, if there was one: who comes back with it is the same participant."""
     enrolled: Mapped[datetime]
     seen: Mapped[datetime]
+    muted: Mapped[datetime | None]
+    """Since when the operator lets their updates count for nothing; they are not told."""
+    banned: Mapped[datetime | None]
+    """Since when the operator refuses their updates; they are told."""
+
+
+class InvitationBatchRow(Base):
+    """Invitations that were made together, and what the operator trusts these people with."""
+
+    __tablename__ = "invitation_batches"
+
+    id: Mapped[int] = mapped_column(Number, primary_key=True)
+    note: Mapped[str]
+    created: Mapped[datetime]
+    who: Mapped[str]
+    founders: Mapped[bool]
+    """Whether these people count as established from their first round on."""
+    unbounded: Mapped[bool]
+    """Whether the bounds on newcomers and on networks do not hold for them."""
 
 
 class InvitationRow(Base):
@@ -115,6 +134,8 @@ class InvitationRow(Base):
     """The operator's own words: for whom it is."""
     created: Mapped[datetime]
     revoked: Mapped[datetime | None]
+    batch: Mapped[int | None] = mapped_column(Number, ForeignKey("invitation_batches.id"), index=True)
+    """The batch it belongs to; none if it is older than batches."""
 
 
 class VocabularyRow(Base):
@@ -211,6 +232,23 @@ class RoundRow(Base):
     """How often a worker began: one that is killed begins again."""
     failures: Mapped[int] = mapped_column(default=0, server_default="0")
     """How often a worker failed by itself."""
+    bounds: Mapped[dict[str, Any] | None]
+    """What the bounds on newcomers and on networks did to the weights."""
+    decision: Mapped[str | None] = mapped_column(String(32))
+    """What the operator did with a quarantined round's candidate; NULL while nothing was decided."""
+    decided: Mapped[datetime | None]
+
+
+class CandidateRow(Base):
+    """The model that the gate did not let through, until the operator decides or another version is published."""
+
+    __tablename__ = "candidates"
+
+    round: Mapped[int] = mapped_column(
+        Number, ForeignKey("rounds.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    weights: Mapped[bytes]
+    """float32, little-endian: the base plus the whole aggregated step."""
 
 
 class UpdateRow(Base):
@@ -226,6 +264,8 @@ class UpdateRow(Base):
     encoding: Mapped[str] = mapped_column(String(32))
     size: Mapped[int]
     received: Mapped[datetime]
+    network: Mapped[bytes | None]
+    """A keyed hash of the network that it came from; NULL when the round has ended."""
 
 
 class UpdateBytesRow(Base):
@@ -266,6 +306,8 @@ class ObservationRow(Base):
     opinions: Mapped[dict[str, Any] | None]
     """By detector."""
     refused: Mapped[bool] = mapped_column(default=False)
+    established: Mapped[bool | None]
+    """Whether they were more than a newcomer in this round; NULL in rounds before this was noted."""
 
 
 class RuleStateRow(Base):
@@ -347,3 +389,44 @@ class LimitRow(Base):
     stretch: Mapped[int] = mapped_column(primary_key=True)
     count: Mapped[int]
     expires: Mapped[datetime]
+
+
+class SwitchRow(Base):
+    """Something that an operator has switched on, such as a pause of all rounds; no row: it is off."""
+
+    __tablename__ = "switches"
+
+    name: Mapped[str] = mapped_column(String(32), primary_key=True)
+    since: Mapped[datetime]
+    who: Mapped[str]
+    note: Mapped[str]
+
+
+class AlertRow(Base):
+    """A problem that operators are told about once, and again only after it had ended."""
+
+    __tablename__ = "alerts"
+    __table_args__ = (UniqueConstraint("kind", "active"),)
+
+    id: Mapped[int] = mapped_column(Number, primary_key=True)
+    kind: Mapped[str] = mapped_column(String(64))
+    active: Mapped[bool | None]
+    """True while the problem lasts, then NULL: being unique with the kind, it lets one of a kind be active."""
+    text: Mapped[str]
+    raised: Mapped[datetime]
+    ended: Mapped[datetime | None]
+    delivered: Mapped[dict[str, Any]]
+    """By channel: when it was delivered, or why it was not."""
+
+
+class NoteRow(Base):
+    """An operator's own words about a participant, a round or a version."""
+
+    __tablename__ = "notes"
+
+    id: Mapped[int] = mapped_column(Number, primary_key=True)
+    about: Mapped[str] = mapped_column(String(64), index=True)
+    """`participant ID`, `round N` or `version N`."""
+    text: Mapped[str]
+    who: Mapped[str]
+    at: Mapped[datetime]
