@@ -51,9 +51,10 @@ class ValidationSet:
     def _prepare(self, network: Network, vocabulary: str) -> ValidationPages:
         return ValidationPages(network, Vocabulary.from_json(vocabulary).rows(self._pages), self._labels)
 
-    def scorer(self, network: Network, vocabulary: Vocabulary) -> Scorer:
-        """Return what rules ask about each update."""
-        return self._prepared(network, vocabulary.to_json()).losses
+    def scorer(self, network: Network, vocabulary: Vocabulary, untrained: Vector | None = None) -> Scorer:
+        """Return what rules ask about each update: of all parameters, or of those after the untrained ones."""
+        pages = self._prepared(network, vocabulary.to_json())
+        return pages.losses if untrained is None else pages.above(untrained).losses
 
     def score(self, network: Network, vector: Vector, vocabulary: Vocabulary) -> Score:
         """Let a model classify the pages."""

@@ -1,10 +1,12 @@
 """Pages of known class that an operator trusts: how well does a model know each class?"""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eitr.errors import InputError
 from eitr.model import kernels
 from eitr.model.network import Network, Vector
 from eitr.pages.sparse import SparseRows
@@ -26,19 +28,57 @@ class ValidationPages:
 
     def losses(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the mean cross-entropy (models, classes) of each class's pages; NaN where a class has none."""
-        belongs = np.eye(self.network.outputs)[self.labels]
-        counts = belongs.sum(axis=0)
         everything = np.arange(len(self.labels), dtype=np.int64)
-        found = np.empty((len(vectors), self.network.outputs))
-        for row, vector in enumerate(vectors):
-            loss = cross_entropy(self.logits(vector, everything), self.labels)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                found[row] = (loss @ belongs) / counts
-        return found
+        return losses_by_class((self.logits(vector, everything) for vector in vectors), self.labels, self.network)
+
+    def above(self, untrained: Vector) -> "ValidationPages | UpperPages":
+        """Return what scores models by their trained layers alone, given the parameters before these, which stay."""
+        if len(untrained) == 0:
+            return self
+        layers = self.network.shapes
+        sizes = np.cumsum([(inputs + 1) * outputs for inputs, outputs in layers])
+        depth = int(np.searchsorted(sizes, len(untrained))) + 1
+        if sizes[depth - 1] != len(untrained):
+            raise InputError("the parameters that stay must be those of whole layers")
+        below = Network(self.network.layers[: depth + 1])
+        outputs = answers(below, untrained, self.rows, np.arange(len(self.labels), dtype=np.int64))
+        return UpperPages(Network(self.network.layers[depth:]), np.maximum(outputs, np.float32(0)), self.labels)
 
     def logits(self, vector: Vector, asked: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the logits of a model for some of the rows."""
         return answers(self.network, vector, self.rows, asked)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UpperPages:
+    """The same for models whose lower layers stay as they are: what those say of each page is computed once."""
+
+    network: Network
+    """The layers above."""
+    inputs: NDArray[np.float32]
+    """(pages, inputs of these layers)."""
+    labels: NDArray[np.int64]
+
+    def losses(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the mean cross-entropy (models, classes) of each class's pages; NaN where a class has none."""
+        return losses_by_class((self._logits(vector) for vector in vectors), self.labels, self.network)
+
+    def _logits(self, vector: Vector) -> NDArray[np.float32]:
+        first, *others = self.network.split(vector)
+        outputs = self.inputs @ first.kernel + first.bias
+        for layer in others:
+            outputs = np.maximum(outputs, np.float32(0)) @ layer.kernel + layer.bias
+        return outputs
+
+
+def losses_by_class(
+    logits: Iterable[NDArray[np.float32]], labels: NDArray[np.int64], network: Network
+) -> NDArray[np.float64]:
+    """Return the mean cross-entropy (models, classes) of each class's pages, given each model's logits."""
+    belongs = np.eye(network.outputs)[labels]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = [(cross_entropy(said, labels) @ belongs) / belongs.sum(axis=0) for said in logits]
+    return np.array(found).reshape(-1, network.outputs)
 
 
 def answers(network: Network, vector: Vector, rows: SparseRows, asked: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -11,6 +11,8 @@ from eitr.aggregation.opinions import Opinion
 
 Floats = NDArray[np.float64]
 
+NOISE_DRAWS = 512
+"""Steps of noise alone that are tried on trusted pages, to know what noise does to them."""
 MASS = 10.0
 """How many observations a detector that is sure of itself is worth in a round."""
 PRIOR = 2.0
@@ -42,6 +44,8 @@ class RoundFeatures:
     anything else is in a step: who looks like everybody may still be an attacker, and what is usual is known well."""
     harm: Floats | None = None
     """(clients, classes): by how much the client's step raises the loss on trusted pages; NaN where there are none."""
+    noise_harm: Floats | None = None
+    """(draws, classes): what steps of noise alone do to the same losses; known where noise is added and `harm` is."""
     pushes: Floats | None = None
     """(clients, classes): what the client's step adds to the bias of each class; known wherever `harm` is."""
 

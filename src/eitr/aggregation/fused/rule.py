@@ -12,6 +12,7 @@ from eitr.aggregation.fused.collusion import Collusion, novelty
 from eitr.aggregation.fused.direction import Direction
 from eitr.aggregation.fused.features import (
     MASS,
+    NOISE_DRAWS,
     PRIOR,
     Detector,
     Floats,
@@ -134,6 +135,7 @@ class Fused(Rule):
             doubt=np.zeros(len(order)),
             noise=noise_of(round.updates.shape[1] - self.start),
             harm=harm,
+            noise_harm=None if harm is None else self._noise_harm(round, base),
             added_noise=round.added_noise,
             pushes=None if harm is None else biases(round.updates, base, harm.shape[1])[order],
         )
@@ -271,6 +273,19 @@ class Fused(Rule):
             steps = short[some] * (round.updates[round.order[some]] - base)
             parts.append(round.scorer((base + steps).astype(np.float32)))
         return np.asarray(np.concatenate(parts) - before)
+
+    def _noise_harm(self, round: Round, base: NDArray[Any]) -> Floats | None:
+        """Return what steps of noise alone do to the losses, (draws, classes), where clients add noise."""
+        if round.scorer is None or not round.added_noise:
+            return None
+        models = base + noise_steps(round.added_noise, len(base))
+        tried = round.scorer(np.concatenate([base[None], models]).astype(np.float32))
+        return np.asarray(tried[1:] - tried[0])
+
+
+def noise_steps(added_noise: float, parameters: int) -> Floats:
+    """Return steps of noise alone, (draws, parameters): always the same ones, so that runs can be repeated."""
+    return added_noise * np.random.default_rng(parameters).standard_normal((NOISE_DRAWS, parameters))
 
 
 def weighed(shares: Floats, counts: Floats | None, cap: float) -> Floats:

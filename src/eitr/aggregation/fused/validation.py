@@ -1,15 +1,18 @@
 """What does a client's step do to pages whose class the operator knows?"""
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import ClassVar
 
 import numpy as np
 
-from eitr.aggregation.fused.features import Floats, RoundFeatures, deviation, falling, middle, middles, opinion
+from eitr.aggregation.fused.features import Floats, RoundFeatures, falling, middles, opinion
 from eitr.aggregation.opinions import Opinion
 
 _UNTOLD = 1e9
 _LEAST = 1e-12
+UPPER = 0.99
+"""The part of what noise alone does that is below the upper end of it."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +21,9 @@ class Validation:
 
     A topic of which the operator has no pages is not asked about: uncertainty, not disbelief.
 
-    Where honest clients add noise, steps are so short, and what noise does to the loss so alike for all, that harm is
-    told in robust deviations instead: that of the mean over all classes, or of one class with a deviation to spare,
-    because the worst of several is looked for.
+    Where honest clients add noise, a step does what noise does, and hardly anything else. Steps of noise alone show
+    what that is, however few clients there are, and whatever they send. Harm is told in deviations of it: that of the
+    mean over all classes, or of one class with a deviation to spare, because the worst of several is looked for.
     """
 
     name: ClassVar[str] = "validation"
@@ -42,16 +45,22 @@ class Validation:
             return Opinion.vacuous(features.clients)
         # A step after which no loss can be told, all numbers having overflowed, does the greatest harm.
         harm = np.nan_to_num(features.harm[:, ~features.untested], nan=_UNTOLD, posinf=_UNTOLD)
-        if features.added_noise:
-            return opinion(falling(_deviations(harm), self.far_in_noise, self.too_far_in_noise), 1.0)
+        if features.noise_harm is not None:
+            alone = features.noise_harm[:, ~features.untested]
+            return opinion(falling(_deviations(harm, alone), self.far_in_noise, self.too_far_in_noise), 1.0)
         worst = (harm - middles(harm.T)).max(axis=1)
         return opinion(falling(worst, self.harm, self.great_harm), 1.0)
 
 
-def _deviations(harm: Floats) -> Floats:
-    """Return how far each client's harm is above the others', in robust deviations."""
-    mean = harm.mean(axis=1)
-    in_all = (mean - middle(mean)) / max(deviation(mean), _LEAST)
-    away = harm - middles(harm.T)
-    in_a_class = (away / np.maximum(1.4826 * middles(np.abs(away).T), _LEAST)).max(axis=1)
-    return np.asarray(np.maximum(in_all, in_a_class - 1.0))
+def _deviations(harm: Floats, alone: Floats) -> Floats:
+    """Return how far each client's harm is above that of noise alone, or of most clients, in deviations.
+
+    Noise raises losses more than it lowers them, so a deviation is told by the upper end of what it does. What all
+    clients have in common, such as pages that contradict the trusted ones, is held against nobody.
+    """
+    both = [np.column_stack([table.mean(axis=1), table]) for table in (harm, alone)]
+    usual, high = np.quantile(both[1], (0.5, UPPER), axis=0)
+    away = both[0] - np.maximum(usual, middles(both[0].T))
+    told = away / np.maximum((high - usual) / NormalDist().inv_cdf(UPPER), _LEAST)
+    told[:, 1:] -= 1.0
+    return np.asarray(told.max(axis=1))

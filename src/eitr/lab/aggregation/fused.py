@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from eitr.aggregation.fused.features import Floats, RoundFeatures, shortening, usual_length
-from eitr.aggregation.fused.rule import DETECTION, Fused, weighed
+from eitr.aggregation.fused.rule import DETECTION, Fused, noise_steps, weighed
 from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, noise_of, signs
 from eitr.aggregation.interface import Rule
 from eitr.lab.aggregation.blocks import run_groups
@@ -85,6 +85,7 @@ class BatchedFused(BatchedRule):
         weights, reputation = np.empty(lengths.shape), np.empty(lengths.shape)
         self.taken += 1
         harm = self._harm(base, updates, on_host[0])
+        noise_harm = self._noise_harm(base)
         for run, rule in enumerate(self.own):
             own, rejected, now, together, towards = (table[run] for table in on_host)
             harmed = harm[run]
@@ -98,6 +99,7 @@ class BatchedFused(BatchedRule):
                 noise=noise_of(self.parameters - rule.start),
                 added_noise=self.added_noise,
                 harm=harmed,
+                noise_harm=None if harmed is None else noise_harm[run],
                 pushes=None if harmed is None else last[run][:, -harmed.shape[1] :],
             )
             assessment = rule.assess(self.history[run, :, : rule.s + 1].numpy(), self.taken[run].numpy(), features)
@@ -161,6 +163,18 @@ class BatchedFused(BatchedRule):
         if losses:
             for run, own in zip(asked, torch.stack(losses).cpu().numpy(), strict=True):
                 found[run] = own[1:] - own[0]
+        return found
+
+    def _noise_harm(self, base: Tensor) -> list[Floats | None]:
+        """Return what steps of noise alone do to each run's trusted pages, where noise is added."""
+        found: list[Floats | None] = [None] * self.runs
+        if not self.added_noise:
+            return found
+        steps = torch.from_numpy(noise_steps(self.added_noise, self.parameters)).float().to(self.device)
+        for run, scorer in enumerate(self.scorers):
+            if scorer is not None and self.own[run].validation:
+                losses = scorer(torch.cat([base[run, None], base[run] + steps])).cpu().numpy()
+                found[run] = losses[1:] - losses[0]
         return found
 
     def _signs(self, seed: int, start: int) -> Tensor:

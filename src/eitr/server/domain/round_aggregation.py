@@ -1,8 +1,8 @@
 """The aggregation of a round: its updates become a model, and one transaction ends the round.
 
 Rules get the trained parameters alone. Parameters that nobody trains would mislead them: `fused` would find almost no
-value rejected, and bound the numbers of a step by a mean over all parameters. Only validation pages need whole models,
-which `_scorer` puts together.
+value rejected, and bound the numbers of a step by a mean over all parameters. What the untrained layers say of the
+validation pages is computed once.
 """
 
 import time
@@ -15,7 +15,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from eitr.aggregation.fedavg import FedAvg
-from eitr.aggregation.interface import Floats, Result, Round, Rule, Scorer
+from eitr.aggregation.interface import Floats, Result, Round, Rule
 from eitr.aggregation.rule_state import RuleState
 from eitr.model import Network, Vector
 from eitr.model.private import PrivatePlan, expected_cover_step
@@ -111,7 +111,7 @@ class RoundAggregation:
         for participant in refused:
             state = rule.refuse(state, participant, network.size - first)
         pages = self._gate.pages
-        scorer = _scorer(pages.scorer(network, vocabulary), vector[:first])
+        scorer = pages.scorer(network, vocabulary, vector[:first])
         sent = Round(vector[first:], updates, ids, index=id, scorer=scorer, added_noise=added_noise)
         state, result = rule.update(state, sent)
         if isinstance(plan, PrivatePlan) and round.published_noise is None:
@@ -227,16 +227,6 @@ def secret_factors(participants: list[str], key: Key) -> Floats:
     hashes = (key.hash("factor", participant) for participant in participants)
     shares = np.array([int.from_bytes(found[:4]) / 2**32 for found in hashes])
     return np.asarray(1 + SECRET_FACTOR * (2 * shares - 1))
-
-
-def _scorer(whole: Scorer, untrained: Vector) -> Scorer:
-    """Return a scorer of trained parameters, which have the untrained ones put before them."""
-
-    def losses(trained: NDArray[np.float32]) -> Floats:
-        rows = np.broadcast_to(untrained, (len(trained), len(untrained)))
-        return whole(np.concatenate([rows, trained], axis=1))
-
-    return losses if len(untrained) else whole
 
 
 def _updates(session: Session, id: int, base: Vector) -> tuple[list[str], NDArray[np.float32]]:
