@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from eitr.aggregation.fused.features import (
     Floats,
     RoundFeatures,
-    deviation,
     falling,
     middle,
     middles,
@@ -57,8 +56,9 @@ class Collusion:
             return Opinion.vacuous(features.clients)
         pairs, bounded = _common_parts(features, peers)
         among = _others(bounded[np.ix_(peers, peers)])
-        usual = middle(among)
-        unit = max(deviation(among), 2 * features.noise)  # less is the error of the projection
+        usual = _middle_of_clients(among)
+        # Less is the error of the projection.
+        unit = max(1.4826 * _middle_of_clients(np.abs(among - usual)), 2 * features.noise)
         pairs, bounded = (np.where(np.isnan(_others(table)), usual, _others(table)) for table in (pairs, bounded))
         trust = np.minimum(self._by_deviation(bounded, usual, unit), self._by_itself(pairs, usual))
         return trust_discount(1.0 - novelty(features), opinion(trust, 1.0))
@@ -98,6 +98,14 @@ def novelty(features: RoundFeatures) -> Floats:
     usual = np.maximum(middles(np.abs(pushes).T), 1e-300)
     taught = np.minimum(1.0 - falling(pushes / usual, 1.3, 2.0), 1.0 - falling(pushes, 0.05, 0.1))
     return np.asarray(taught.max(axis=1))
+
+
+def _middle_of_clients(among: Floats) -> float:
+    """Return the median over clients of each one's median over the others.
+
+    Not that of all pairs: with 30 % attackers, pairs of honest clients are less than half of all.
+    """
+    return middle(middles(among))
 
 
 def _others(table: Floats) -> Floats:
