@@ -1,4 +1,4 @@
-"""What clients add to the global model: lengths, projections and sums of steps, without a copy of all of them.
+"""What clients add to the global model: lengths, moments, projections and sums of steps, without a copy of all of them.
 
 A step is an update minus the base. Everything is summed in float64 in one order, so that neither threads nor the order
 in which updates came change a bit.
@@ -16,6 +16,9 @@ from eitr.robust.tiles import Updates
 
 Floats = NDArray[np.float64]
 
+Groups = NDArray[np.uint8]
+"""To which group each parameter belongs."""
+
 _BLOCK = 4096
 
 
@@ -30,6 +33,43 @@ def lengths_of_steps(updates: Updates, base: NDArray[Any], order: Order, start: 
     squares = np.empty(len(order))
     over_ranges(lambda first, last: _squares(updates, base, order, first, last, start, squares), len(order), step=1)
     return np.sqrt(squares)
+
+
+def fourth_powers_of_steps(updates: Updates, base: NDArray[Any], order: Order) -> Floats:
+    """Return the sum of the fourth powers of each step's numbers, in the given order.
+
+    >>> fourth_powers_of_steps(np.array([[3.0, 2.0]]), np.ones(2), np.array([0])).tolist()
+    [17.0]
+    """
+    fourth = np.empty(len(order))
+    over_ranges(lambda first, last: _fourth_powers(updates, base, order, first, last, fourth), len(order), step=1)
+    return fourth
+
+
+def usual_sizes(updates: Updates, base: NDArray[Any], order: Order, lengths: Floats) -> Floats:
+    """Return how far the steps move each parameter, (parameters,): the sum of their absolute values at length 1.
+
+    >>> usual_sizes(np.array([[3.0, -4.0], [0.0, 2.0]]), np.zeros(2), np.array([0, 1]), np.array([4.0, 2.0])).tolist()
+    [0.75, 2.0]
+    """
+    scales = np.where(lengths > 0, 1.0 / np.where(lengths > 0, lengths, 1.0), 0.0)
+    sizes = np.empty(updates.shape[1])
+    over_ranges(lambda first, last: _sizes(updates, base, order, scales, first, last, sizes), len(sizes), step=_BLOCK)
+    return sizes
+
+
+def squares_by_group(updates: Updates, base: NDArray[Any], order: Order, groups: Groups, count: int) -> Floats:
+    """Return the squared length of each step's part in each group of parameters, (clients, count).
+
+    >>> groups = np.array([0, 1, 1], np.uint8)
+    >>> squares_by_group(np.array([[1.0, 2.0, 3.0]]), np.zeros(3), np.array([0]), groups, 2).tolist()
+    [[1.0, 13.0]]
+    """
+    squares = np.zeros((len(order), count))
+    over_ranges(
+        lambda first, last: _grouped_squares(updates, base, order, first, last, groups, squares), len(order), step=1
+    )
+    return squares
 
 
 def folded_steps(
@@ -73,6 +113,46 @@ def _squares(
                 part += step * step
             total += part
         squares[place] = total
+
+
+@compiled
+def _fourth_powers(updates: Updates, base: NDArray[Any], order: Order, first: int, last: int, fourth: Floats) -> None:
+    for place in range(first, last):
+        row = updates[order[place]]
+        total = 0.0
+        for start in range(0, row.shape[0], _BLOCK):
+            part = 0.0
+            for n in range(start, min(start + _BLOCK, row.shape[0])):
+                step = np.float64(row[n]) - np.float64(base[n])
+                square = step * step
+                part += square * square
+            total += part
+        fourth[place] = total
+
+
+@compiled
+def _sizes(
+    updates: Updates, base: NDArray[Any], order: Order, scales: Floats, first: int, last: int, sizes: Floats
+) -> None:
+    for start in range(first, last, _BLOCK):
+        end = min(start + _BLOCK, last)
+        for n in range(start, end):
+            sizes[n] = 0.0
+        for place in range(order.shape[0]):
+            row, scale = updates[order[place]], scales[place]
+            for n in range(start, end):
+                sizes[n] += scale * abs(np.float64(row[n]) - np.float64(base[n]))
+
+
+@compiled
+def _grouped_squares(
+    updates: Updates, base: NDArray[Any], order: Order, first: int, last: int, groups: Groups, squares: Floats
+) -> None:
+    for place in range(first, last):
+        row = updates[order[place]]
+        for n in range(row.shape[0]):
+            step = np.float64(row[n]) - np.float64(base[n])
+            squares[place, groups[n]] += step * step
 
 
 @compiled

@@ -35,7 +35,7 @@ from eitr.taxonomy import NAMES, NON_SENSITIVE
 HONEST, FLIPPING, INVALID = 6, 3, 1
 PAGES, VALIDATION = 3000, 300
 DIFFICULTY = 0.3
-SKEW = 5.0
+SKEW = 20.0
 """How unlike each other the participants' pages are: the smaller, the more."""
 HEALTH = NAMES.index("health")
 START_SECONDS = 180.0

@@ -42,6 +42,12 @@ class RoundFeatures:
     added_noise: float = 0.0
     """Standard deviation of the noise that honest clients add to each parameter, 0 if they add none. With it, hardly
     anything else is in a step: who looks like everybody may still be an attacker, and what is usual is known well."""
+    kurtosis: Floats | None = None
+    """(clients,): how few parameters a step is in: n times the sum of fourth powers, by the squared sum of squares.
+    It is 3 for normal noise, and n for a step in one of n parameters."""
+    group_shares: Floats | None = None
+    """(clients, groups): the share of each step's squared length in parameters that everybody moves (`GROUPS`); None in
+    rounds with added noise, which moves all parameters alike."""
     harm: Floats | None = None
     """(clients, classes): by how much the client's step raises the loss on trusted pages; NaN where there are none."""
     noise_harm: Floats | None = None

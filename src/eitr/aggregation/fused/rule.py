@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eitr.aggregation.fused.collusion import Collusion, novelty
+from eitr.aggregation.fused.concentration import GROUPS, Concentration
 from eitr.aggregation.fused.direction import Direction
 from eitr.aggregation.fused.features import (
     MASS,
@@ -32,12 +33,19 @@ from eitr.aggregation.reputation_model import HISTORY, ReputationModel
 from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
 from eitr.robust.detection import detect
-from eitr.robust.steps import base_and_steps, folded_steps, lengths_of_steps
+from eitr.robust.steps import (
+    base_and_steps,
+    folded_steps,
+    fourth_powers_of_steps,
+    lengths_of_steps,
+    squares_by_group,
+    usual_sizes,
+)
 from eitr.settings import setting
 
 SKETCH = "sketch"
 """Name of the array in a state: (clients, 4096), the fading sum of a client's projected steps."""
-DETECTORS: tuple[Detector, ...] = (Residual(), Direction(), Collusion(), Magnitude(), Validation())
+DETECTORS: tuple[Detector, ...] = (Residual(), Direction(), Collusion(), Magnitude(), Concentration(), Validation())
 DETECTION = {"varpi": 2.0, "delta": 0.1, "lambda_": 2.0}
 """The settings of the paper's detection, which `residual` counts rejected values by."""
 TRUST_IN_NOISE = 1 / 3
@@ -137,6 +145,8 @@ class Fused(Rule):
             harm=harm,
             noise_harm=None if harm is None else self._noise_harm(round, base),
             added_noise=round.added_noise,
+            kurtosis=kurtosis_of(fourth_powers_of_steps(round.updates, base, order), lengths, round.updates.shape[1]),
+            group_shares=None if round.added_noise else self._group_shares(round, base, lengths),
             pushes=None if harm is None else biases(round.updates, base, harm.shape[1])[order],
         )
         history = self._model.window(state)
@@ -253,6 +263,11 @@ class Fused(Rule):
         )
         return np.asarray(now / (usual if usual > 0 else 1.0))
 
+    def _group_shares(self, round: Round, base: NDArray[Any], lengths: Floats) -> Floats:
+        groups = groups_of(usual_sizes(round.updates, base, round.order, lengths))
+        squares = squares_by_group(round.updates, base, round.order, groups, len(GROUPS) + 1)
+        return squares[:, : len(GROUPS)] / np.where(lengths > 0, lengths, 1.0)[:, None] ** 2
+
     def _sums(self, state: RuleState, rows: NDArray[np.int64], now: Floats) -> Floats:
         past = state.memory.get(SKETCH)
         if past is None:
@@ -300,6 +315,29 @@ def weighed(shares: Floats, counts: Floats | None, cap: float) -> Floats:
     if counts is not None and middle > 0:
         shares = shares * np.minimum(counts / middle, cap)
     return np.asarray(shares / shares.sum() if shares.sum() > 0 else np.full(len(shares), 1.0 / len(shares)))
+
+
+def kurtosis_of(fourth_powers: Floats, lengths: Floats, parameters: int) -> Floats:
+    """Return the kurtosis of each step around 0; 0 for a step of no length.
+
+    >>> kurtosis_of(np.array([2.0, 0.0]), np.array([2**0.5, 0.0]), parameters=10).round(6).tolist()
+    [5.0, 0.0]
+    """
+    return np.asarray(parameters * fourth_powers / np.where(lengths > 0, lengths, 1.0) ** 4)
+
+
+def groups_of(sizes: Floats) -> NDArray[np.uint8]:
+    """Return the group of each parameter by its size: 0 for the largest, as many as `GROUPS` says, and so on.
+
+    >>> groups_of(np.arange(40.0)).tolist() == [1] * 8 + [0] * 32
+    True
+    """
+    groups = np.full(len(sizes), len(GROUPS), np.uint8)
+    ends = [len(sizes) - count for count in GROUPS if count < len(sizes)]
+    ranked = np.argpartition(sizes, ends) if ends else np.arange(len(sizes))
+    for group, count in reversed(list(enumerate(GROUPS))):
+        groups[ranked[max(0, len(sizes) - count) :]] = group
+    return groups
 
 
 def biases(updates: NDArray[Any], base: NDArray[Any], classes: int) -> Floats:

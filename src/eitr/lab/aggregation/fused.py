@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from eitr.aggregation.fused.concentration import GROUPS
 from eitr.aggregation.fused.features import Floats, RoundFeatures, shortening, usual_length
-from eitr.aggregation.fused.rule import DETECTION, Fused, noise_steps, weighed
+from eitr.aggregation.fused.rule import DETECTION, Fused, groups_of, kurtosis_of, noise_steps, weighed
 from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, noise_of, signs
 from eitr.aggregation.interface import Rule
 from eitr.lab.aggregation.blocks import run_groups
@@ -79,6 +80,7 @@ class BatchedFused(BatchedRule):
         steps = torch.stack([_steps(base, updates, run).norm(dim=1) for run in range(self.runs)])
         lengths = steps.cpu().numpy()
         tables = self._tables(base, updates, lengths)
+        spreads = [self._spread(_steps(base, updates, run), lengths[run]) for run in range(self.runs)]
         on_host = [lengths, *(table.cpu().numpy() for table in (negative.double() / self.parameters, *tables))]
         claimed = counts.cpu().numpy()
         last = (updates[:, :, -LAST:].double() - base[:, None, -LAST:].double()).cpu().numpy()
@@ -89,6 +91,7 @@ class BatchedFused(BatchedRule):
         for run, rule in enumerate(self.own):
             own, rejected, now, together, towards = (table[run] for table in on_host)
             harmed = harm[run]
+            kurtosis, group_shares = spreads[run]
             features = RoundFeatures(
                 lengths=own,
                 rejected=rejected,
@@ -98,6 +101,8 @@ class BatchedFused(BatchedRule):
                 doubt=np.zeros(self.clients),
                 noise=noise_of(self.parameters - rule.start),
                 added_noise=self.added_noise,
+                kurtosis=kurtosis,
+                group_shares=group_shares,
                 harm=harmed,
                 noise_harm=None if harmed is None else noise_harm[run],
                 pushes=None if harmed is None else last[run][:, -harmed.shape[1] :],
@@ -149,6 +154,18 @@ class BatchedFused(BatchedRule):
         found = signed[:, :whole].view(self.clients, -1, DIMENSIONS).sum(dim=1, dtype=torch.float64)
         found[:, : self.parameters - whole] += signed[:, whole:]
         return found / (usual if usual > 0 else 1.0)
+
+    def _spread(self, steps: Tensor, lengths: Floats) -> tuple[Floats, Floats | None]:
+        """Return the kurtosis of a run's steps, and their shares in the parameters that everybody moves."""
+        squares = steps.square()
+        kurtosis = kurtosis_of(squares.square().sum(dim=1).cpu().numpy(), lengths, self.parameters)
+        if self.added_noise:
+            return kurtosis, None
+        scale = np.where(lengths > 0, lengths, 1.0)
+        sizes = (steps.abs() / torch.from_numpy(scale).to(self.device)[:, None]).sum(dim=0)
+        groups = torch.from_numpy(groups_of(sizes.cpu().numpy())).to(self.device)
+        found = [squares[:, groups == group].sum(dim=1).cpu().numpy() for group in range(len(GROUPS))]
+        return kurtosis, np.stack(found, axis=1) / scale[:, None] ** 2
 
     def _harm(self, base: Tensor, updates: Tensor, lengths: Floats) -> list[Floats | None]:
         """Return what each run's clients do to its trusted pages, where it has some and its rule asks them."""
