@@ -71,7 +71,7 @@ class ValidationSet:
     def predicted(self, network: Network, vector: Vector, vocabulary: Vocabulary) -> NDArray[np.int64]:
         """Return the class that a model gives each page."""
         pages = self._prepared(network, vocabulary.to_json())
-        return predict(network, vector, pages.rows).argmax(axis=1)
+        return np.asarray(predict(network, vector, pages.rows).argmax(axis=1), np.int64)
 
     def score(self, network: Network, vector: Vector, vocabulary: Vocabulary) -> Score:
         """Let a model classify the pages."""
