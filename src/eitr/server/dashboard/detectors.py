@@ -28,7 +28,7 @@ WORDS = {
         "Harm", "Does it make the model worse on a class of the validation pages than other updates do?"
     ),
     FUSED: DetectorWords(
-        "All together", "What all detectors say together. The reputation follows from it over rounds."
+        "All together", "The opinions of all detectors, joined. The reputation follows from them over rounds."
     ),
 }
 
