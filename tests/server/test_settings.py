@@ -40,6 +40,8 @@ def test_what_is_given_wins_over_the_environment_and_that_over_the_file(
     monkeypatch.setenv("EITR_PORT", "2")
     found = read_settings(file, minimum=4)
     assert (found.port, found.minimum, found.quorum) == (2, 4, 7)
+    named = {name: found.source(name) for name in ("port", "minimum", "quorum", "host")}
+    assert named == {"port": "environment", "minimum": "option", "quorum": "file", "host": "default"}
 
 
 @pytest.mark.parametrize(
@@ -74,5 +76,10 @@ def test_settings_can_be_listed_for_people_and_machines(monkeypatch: pytest.Monk
     listed = json.loads(CliRunner().invoke(app, ["settings", "--json"]).stdout)
     assert {one["variable"] for one in listed} == {variable(name) for name in ServerSettings.model_fields}
     assert next(one for one in listed if one["variable"] == "EITR_QUORUM")["value"] == 33
-    shown = CliRunner().invoke(app, ["settings"], env={"COLUMNS": "200"}).stdout
+    assert next(one for one in listed if one["variable"] == "EITR_QUORUM")["source"] == "environment"
+    secrets = {"EITR_METRICS_TOKEN": "token123", "EITR_DATABASE": "postgresql+psycopg://eitr:word123@db/eitr"}
+    shown = CliRunner().invoke(app, ["settings"], env={"COLUMNS": "200", **secrets}).stdout
     assert "EITR_QUORUM" in shown
+    assert "eitr:(hidden)@db" in shown
+    assert "word123" not in shown
+    assert "token123" not in shown

@@ -78,7 +78,7 @@ def settings(as_json: Annotated[bool, typer.Option("--json", help="Print JSON fo
 
     Example: `EITR_QUORUM=50 eitr settings`
     """
-    from eitr.server.settings import described, variable
+    from eitr.server.settings import described, shown, variable
 
     now = _settings()
     listed: list[dict[str, Any]] = [
@@ -86,6 +86,7 @@ def settings(as_json: Annotated[bool, typer.Option("--json", help="Print JSON fo
             "variable": variable(name),
             "value": getattr(now, name),
             "default": field.default,
+            "source": now.source(name),
             "help": field.description,
         }
         for name, field in described()
@@ -93,10 +94,10 @@ def settings(as_json: Annotated[bool, typer.Option("--json", help="Print JSON fo
     if as_json:
         print(json.dumps(listed, indent=2, default=str))
         return
-    table = Table("variable", "value", "meaning", box=None, pad_edge=False)
+    table = Table("variable", "value", "from", "meaning", box=None, pad_edge=False)
     for one in listed:
         changed = "bold" if one["value"] != one["default"] else ""
-        table.add_row(one["variable"], str(one["value"]), one["help"], style=changed)
+        table.add_row(one["variable"], shown(one["value"]), one["source"], one["help"], style=changed)
     Console().print(table)
 
 

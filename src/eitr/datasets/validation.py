@@ -8,6 +8,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eitr.aggregation.interface import Scorer
 from eitr.datasets.jsonl import labelled_rows
@@ -17,6 +18,8 @@ from eitr.model.validation import ValidationPages
 from eitr.pages.page import Page
 from eitr.pages.vocabulary import Vocabulary
 from eitr.taxonomy import NAMES
+
+LONGEST_TITLE = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +59,24 @@ class ValidationSet:
         pages = self._prepared(network, vocabulary.to_json())
         return pages.losses if untrained is None else pages.above(untrained).losses
 
+    @property
+    def titles(self) -> list[str]:
+        """The title of each page; the beginning of its text where it has none."""
+        return [page.title or page.text[:LONGEST_TITLE] for page in self._pages]
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The class of each page."""
+        return self._labels
+
+    def predicted(self, network: Network, vector: Vector, vocabulary: Vocabulary) -> NDArray[np.int64]:
+        """Return the class that a model gives each page."""
+        pages = self._prepared(network, vocabulary.to_json())
+        return np.asarray(predict(network, vector, pages.rows).argmax(axis=1), np.int64)
+
     def score(self, network: Network, vector: Vector, vocabulary: Vocabulary) -> Score:
         """Let a model classify the pages."""
-        pages = self._prepared(network, vocabulary.to_json())
-        right = predict(network, vector, pages.rows).argmax(axis=1) == self._labels
+        right = self.predicted(network, vector, vocabulary) == self._labels
         by_class = {
             name: float(right[self._labels == label].mean())
             for label, name in enumerate(NAMES)

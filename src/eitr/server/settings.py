@@ -1,11 +1,19 @@
 """What an operator can set: declared once, read from the environment or a file, documented by `eitr settings`."""
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
 from eitr.aggregation.fedavg import FedAvg
 from eitr.aggregation.interface import Rule
@@ -18,8 +26,12 @@ from eitr.model.round_plan import FULL_STEP, LARGEST, LEAST_NOISE, PRIVATE
 from eitr.settings import parse_settings
 
 PREFIX = "EITR_"
+PASSWORD = re.compile(r"(?<=:)[^:/@]*(?=@)")
+"""The password in an address such as scheme://user:password@host."""
 Days = Annotated[float, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0)]
+Source = Literal["default", "environment", "file", "option"]
+"""Where the value of a setting comes from."""
 
 
 class ServerSettings(BaseSettings):
@@ -173,6 +185,8 @@ class ServerSettings(BaseSettings):
         description="The bearer token that /metrics asks for; empty: it answers this machine only, not a proxy.",
     )
 
+    _sources: dict[str, Source] = PrivateAttr(default_factory=dict)
+
     @field_validator("database")
     @classmethod
     def _known_database(cls, value: str) -> str:
@@ -232,6 +246,10 @@ class ServerSettings(BaseSettings):
         """Return the rule that rounds are aggregated by."""
         return make_rule(self.rule, **parse_settings(rule_class(self.rule), self.rule_settings))
 
+    def source(self, name: str) -> Source:
+        """Return where the value of a setting comes from."""
+        return self._sources.get(name, "option" if name in self.model_fields_set else "default")
+
     @property
     def private_plan(self) -> PrivatePlan:
         """The instructions for private training."""
@@ -266,8 +284,18 @@ def read_settings(file: Path | None = None, **given: Any) -> ServerSettings:
     """Read the settings: what is given, else the environment, else the file, else the defaults."""
     if file is not None and not file.is_file():
         raise InputError(f"{file}: there is no such file of settings")
+    options = {name: value for name, value in given.items() if value is not None}
     try:
-        return ServerSettings(_env_file=file, **{name: value for name, value in given.items() if value is not None})  # type: ignore[call-arg]
+        found = ServerSettings(_env_file=file, **options)  # type: ignore[call-arg]
+        in_file = {} if file is None else DotEnvSettingsSource(ServerSettings, env_file=file)()
+        sources: tuple[tuple[Source, Iterable[str]], ...] = (
+            ("file", in_file),
+            ("environment", EnvSettingsSource(ServerSettings)()),
+            ("option", options),
+        )
+        for source, names in sources:  # the last one wins
+            found._sources.update(dict.fromkeys(names, source))
+        return found
     except ValidationError as error:
         raise InputError("; ".join(_complaints(error))) from None
     except SettingsError as error:
@@ -277,6 +305,25 @@ def read_settings(file: Path | None = None, **given: Any) -> ServerSettings:
 def described() -> list[tuple[str, FieldInfo]]:
     """Return every setting's name and declaration."""
     return list(ServerSettings.model_fields.items())
+
+
+def shown(value: object) -> str:
+    """Return the value of a setting as people may read it: without tokens and passwords.
+
+    >>> shown(SecretStr("x")), shown(SecretStr("")), shown(None), shown(["ramp=5"])
+    ('(hidden)', '', '', 'ramp=5')
+    >>> shown("postgresql+psycopg://eitr:secret@db/eitr")
+    'postgresql+psycopg://eitr:(hidden)@db/eitr'
+    """
+    if isinstance(value, SecretStr):
+        return "(hidden)" if value.get_secret_value() else ""
+    if isinstance(value, list):
+        return ", ".join(shown(one) for one in value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    return "" if value is None else PASSWORD.sub("(hidden)", str(value))
 
 
 def variable(name: str) -> str:

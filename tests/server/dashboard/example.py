@@ -3,13 +3,17 @@
 import hashlib
 import random
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+import numpy as np
+
+from eitr.pages.vocabulary import Vocabulary
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import (
     AuditRow,
     InvitationRow,
     ModelRow,
+    NoteRow,
     ObservationRow,
     ParticipantRow,
     RefusalRow,
@@ -40,6 +44,17 @@ PLAN = {
 }
 
 
+WORDS = (
+    "doctor hospital patients treatment symptoms medicine clinic pain",
+    "election party vote parliament government minister campaign",
+    "church prayer god faith mosque bible temple priest",
+    "gay lesbian partner sex orientation lgbt transgender",
+    "ethnic immigrants indigenous migrants racism roma community origin",
+    "recipe football weather garden software travel music match",
+)
+"""What the example's models know of each class."""
+
+
 @dataclass(frozen=True)
 class Example:
     """Who is who."""
@@ -68,7 +83,7 @@ def fill(database: Database, key: Key, *, under_way: bool = True) -> Example:
     honest, attackers, idle = ids[:HONEST], ids[HONEST:-1], ids[-1]
     begin = now() - timedelta(days=ROUNDS + 1)
     with database.writing() as session:
-        session.add(VocabularyRow(sha256="0" * 64, content=b"{}"))
+        session.add(VocabularyRow(sha256="0" * 64, content=vocabulary().to_json().encode()))
         for place, id in enumerate(ids):
             invitation = key.hash(INVITATION, f"code {place}") if place % 2 == 0 else None
             if invitation is not None:
@@ -135,16 +150,7 @@ def fill(database: Database, key: Key, *, under_way: bool = True) -> Example:
             session.flush()
             refused = [attackers[-1]] if number in (4, 6) else []
             for id in here if scored else here[:3]:
-                session.add(
-                    UpdateRow(
-                        round=number,
-                        participant=id,
-                        sha256=bytes(32),
-                        encoding="float32",
-                        size=1_000_000,
-                        received=opened,
-                    )
-                )
+                session.add(_update(number, id, opened))
             for id in refused:
                 session.add(
                     RefusalRow(
@@ -156,7 +162,10 @@ def fill(database: Database, key: Key, *, under_way: bool = True) -> Example:
                     bad = id in attackers
                     pull = (0.05 + 0.1 * attackers.index(id)) if bad else 0.93
                     reputation[id] += 0.35 * (pull + chance.uniform(-0.04, 0.04) - reputation[id])
-                    session.add(_observation(number, id, bad, reputation[id], len(here), id in refused, chance))
+                    seen = _observation(number, id, bad, reputation[id], len(here), id in refused, chance)
+                    # Of the first rounds it was not noted who was a newcomer.
+                    seen.established = None if number < 3 else not bad or number > 5
+                    session.add(seen)
             if status is RoundStatus.PUBLISHED:
                 version, accuracy = version + 1, after
                 session.add(_model(version, opened + timedelta(hours=5), "round", number, accuracy, chance))
@@ -188,7 +197,27 @@ def fill(database: Database, key: Key, *, under_way: bool = True) -> Example:
                     attempts=0,
                 )
             )
+            session.flush()
+            for place, id in enumerate((*honest[:5], attackers[1])):
+                received = opened + timedelta(minutes=17 * place)
+                session.add(_update(ROUNDS + 1, id, received))
+        muted = session.get_one(ParticipantRow, attackers[1])
+        muted.muted = now() - timedelta(hours=2)
+        session.add_all(
+            NoteRow(about=about, text=text, who=OPERATOR, at=now() - timedelta(hours=2))
+            for about, text in (
+                (f"participant {muted.id}", "Muted: its steps point away from everybody else's"),
+                (f"round {QUARANTINED}", "Three attackers in one round.\nAsked the course for their laptops."),
+                ("version 3", "Used in the first lecture."),
+            )
+        )
     return Example(tuple(honest), tuple(attackers), idle, version)
+
+
+def _update(round: int, id: str, received: datetime) -> UpdateRow:
+    return UpdateRow(
+        round=round, participant=id, sha256=bytes(32), encoding="float32", size=1_000_000, received=received
+    )
 
 
 def _score(accuracy: float, chance: random.Random) -> dict[str, object]:
@@ -202,6 +231,24 @@ def _by_class(accuracy: float, chance: random.Random) -> dict[str, float]:
     }
 
 
+def vocabulary() -> Vocabulary:
+    """Return a vocabulary of a few words of each class; it has no pool."""
+    words = [word for known in WORDS for word in known.split()]
+    return Vocabulary(tuple(words), np.ones(len(words)))
+
+
+def _weights(version: int) -> bytes:
+    """Return the weights of a linear model: each word speaks for its class, which later versions know better."""
+    kernel = np.zeros((len(vocabulary().words), len(NAMES)), np.float32)
+    place = 0
+    for label, known in enumerate(WORDS):
+        for word in known.split():
+            kernel[place, label] = 1.0 if len(word) % (ROUNDS + 1) < version + 3 else -0.2
+            place += 1
+    bias = np.array([0, 0, 0, 0, 0, 0.1], np.float32)
+    return np.concatenate([kernel.ravel(), bias]).astype("<f4").tobytes()
+
+
 def _model(
     version: int, created: object, origin: str, round: int | None, accuracy: float, chance: random.Random
 ) -> ModelRow:
@@ -210,8 +257,8 @@ def _model(
         created=created,
         origin=origin,
         round=round,
-        layers=[1, 6],
-        weights=bytes(4 * 12),
+        layers=[len(vocabulary().words), len(NAMES)],
+        weights=_weights(version),
         sha256=hashlib.sha256(bytes([version])).hexdigest(),
         vocabulary="0" * 64,
         accuracy=accuracy,

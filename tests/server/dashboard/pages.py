@@ -17,6 +17,7 @@ def paths(example: Example | None) -> dict[str, str]:
         "models": "/models",
         "invitations": "/invitations",
         "audit": "/audit",
+        "settings": "/settings",
         "extension": "/extension",
     }
     if example is None:
@@ -29,7 +30,9 @@ def paths(example: Example | None) -> dict[str, str]:
         "round-open": f"/rounds/{ROUNDS + 1}",
         "participant": f"/participants/{example.attackers[-1]}",
         "participant-idle": f"/participants/{example.idle}",
+        "participant-muted": f"/participants/{example.attackers[1]}",
         "model": "/models/3",
+        "compare": "/models/compare?from=2&to=5",
         "rollback": "/models/3/rollback",
         "problem": "/rounds/999",
     }

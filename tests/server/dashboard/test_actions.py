@@ -1,5 +1,6 @@
 """What an operator can do: once, only from a page of their own session, and written down with their name."""
 
+import hashlib
 import re
 from typing import Any
 
@@ -12,12 +13,17 @@ from tests.server.dashboard.conftest import MakeSite
 from tests.server.dashboard.example import OPERATOR, ROUNDS, make_operator
 
 OPEN = ROUNDS + 1
+SOMEBODY = hashlib.sha256(b"participant 0").hexdigest()[:32]
 ACTIONS: tuple[tuple[str, dict[str, str]], ...] = (
     ("/rounds/open", {}),
     (f"/rounds/{OPEN}/close", {}),
     (f"/rounds/{OPEN}/abandon", {"reason": "a test"}),
     ("/models/3/rollback", {}),
     ("/invitations", {"count": "2", "note": "x"}),
+    (f"/participants/{SOMEBODY}/mute", {"reason": "a test"}),
+    (f"/participants/{SOMEBODY}/ban", {"reason": "a test"}),
+    ("/notes/round/1", {"text": "a test"}),
+    ("/notes/1/delete", {}),
     ("/logout", {}),
 )
 
@@ -157,7 +163,15 @@ def test_an_invitation_is_revoked_by_name(site, browser):
 
 def test_every_button_of_every_page_does_what_a_post_does(site, browser):
     # All forms that a page shows lead somewhere and carry the token.
-    for path in ("/", "/rounds", f"/rounds/{OPEN}", "/invitations", "/models/3/rollback"):
+    for path in (
+        "/",
+        "/rounds",
+        f"/rounds/{OPEN}",
+        "/invitations",
+        "/models/3",
+        "/models/3/rollback",
+        f"/participants/{SOMEBODY}",
+    ):
         for form in browser.page(path).forms:
             assert form.method == "POST"
             assert re.fullmatch(r"[0-9a-f]{64}", form.fields["csrf"])

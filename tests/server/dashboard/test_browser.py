@@ -132,6 +132,25 @@ def test_the_policy_is_kept_and_nothing_sticks_out_at_any_width(page, running):
     assert [said for said in page.said if "404" not in said] == []
 
 
+SIDEWAYS = """[...document.querySelectorAll(".scroll")]
+    .filter((part) => part.checkVisibility() && part.scrollWidth > part.clientWidth + 1)
+    .map((part) => part.getAttribute("aria-label") ?? part.getAttribute("aria-labelledby"))"""
+
+
+def test_on_a_phone_nothing_has_to_be_scrolled_sideways(page, running):
+    page.set_viewport_size({"width": 360, "height": 800})
+    found = []
+    for name, path in paths(running[1]).items():
+        page.goto(path)
+        found += [f"{name}: {part}" for part in page.evaluate(SIDEWAYS)]
+    assert found == []
+    page.goto("/rounds")
+    newest = page.locator("tbody tr").first
+    assert newest.locator("th").inner_text() == str(ROUNDS + 1)
+    box = newest.bounding_box()
+    assert (box["x"] >= 0, box["x"] + box["width"] <= 360, box["y"] + box["height"] <= 800) == (True, True, True)
+
+
 def test_the_keyboard_reaches_the_content_first(page):
     page.goto("/rounds")
     page.keyboard.press("Tab")

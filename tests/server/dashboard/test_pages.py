@@ -11,6 +11,7 @@ from lxml import html
 from sqlalchemy import func, select
 
 from eitr.server.dashboard import spreadsheet
+from eitr.server.dashboard.detectors import detector
 from eitr.server.dashboard.queries import listing, participants
 from eitr.server.db.tables import AuditRow, InvitationRow, ObservationRow, RefusalRow, RoundRow
 from tests.server.dashboard.conftest import MakeSite
@@ -87,9 +88,7 @@ def test_an_empty_server_says_what_to_do_next(make_site: MakeSite):
 def test_every_page_answers_on_postgresql(make_site: MakeSite, empty_postgres):
     site = make_site(database=empty_postgres())
     browser = site.signed_in()
-    orders = [
-        f"/participants?sort={one}&order=down" for one in ("reputation", "rounds", "rectified", "refused", "seen")
-    ]
+    orders = [f"/participants?sort={one}&order=down" for one in ("reputation", "rounds", "replaced", "refused", "seen")]
     for path in [*paths(site.example).values(), "/live", *orders]:
         assert browser.get(path).status_code == (404 if path == "/rounds/999" else 200), path
     for name in EXPORTS:
@@ -109,7 +108,7 @@ class TestWhatIsShown:
         assert "<html" not in text
         assert text.lstrip().startswith("<div")
 
-    def test_participants_with_reputation_rounds_rectified_and_refused(self, site, browser):
+    def test_participants_with_reputation_rounds_replaced_values_and_refusals(self, site, browser):
         rows = browser.page("/participants").xpath("//table[caption='All participants']/tbody/tr")
         cells = {row[0].text_content().strip(): [cell.text_content().strip() for cell in row[1:5]] for row in rows}
         worst = site.example.attackers[0]
@@ -118,21 +117,21 @@ class TestWhatIsShown:
                 select(ObservationRow).where(ObservationRow.participant == worst).order_by(ObservationRow.round)
             ).all()
         share = sum(one.negative for one in seen) / sum(one.negative + one.positive for one in seen)
-        reputation, rounds, rectified, refused = cells[worst[:8]]
-        assert reputation == f"{seen[-1].reputation:.3f}"
+        reputation, rounds, replaced, refused = cells[worst[:8]]
+        assert reputation == f"{seen[-1].reputation:.2f}"
         assert int(rounds) == len(seen)
-        assert rectified == f"{100 * share:.1f} % in {len(seen)}"
+        assert replaced == f"{100 * share:.1f} % in {len(seen)}"
         assert refused == "0"
         assert cells[site.example.attackers[-1][:8]][3] == "2"
         assert cells[site.example.idle[:8]] == ["–", "0", "–", "0"]
 
     @pytest.mark.parametrize("order", ["up", "down"])
-    @pytest.mark.parametrize("sort", ["reputation", "participant", "rounds", "rectified", "refused", "seen"])
+    @pytest.mark.parametrize("sort", ["reputation", "participant", "rounds", "replaced", "refused", "seen"])
     def test_participants_are_sorted(self, site, browser, sort, order):
         with site.services.database.reading() as session:
             everybody = participants.summary(session)
         found = participants.sorted_page(everybody, sort, descending=order == "down").rows
-        column = {"participant": "id", "rectified": "rectified_share"}.get(sort, sort)
+        column = {"participant": "id", "replaced": "replaced_share"}.get(sort, sort)
         values = [getattr(one, column) for one in found]
         known = [value for value in values if value is not None]
         assert known == sorted(known, reverse=order == "down")
@@ -161,10 +160,12 @@ class TestWhatIsShown:
             seen = session.get_one(ObservationRow, (4, site.example.attackers[-1]))
         (row,) = page.xpath(f"//tr[th/a/@href='/participants/{seen.participant}']")
         text = " ".join(row.text_content().split())
-        assert "refused the update holds a NaN or an infinity" in text
+        assert "rejected the update holds a NaN or an infinity" in text
+        assert f"Suspicion {100 * seen.opinions['fused']['disbelief']:.0f} %" in text
         for name, one in seen.opinions.items():
-            told = f"{one['belief']:.2f} {one['uncertainty']:.2f} {one['disbelief']:.2f}"
-            assert f"{'all together' if name == 'fused' else name} {told}" in text
+            told = f"{100 * one['belief']:.0f} % {100 * one['uncertainty']:.0f} % {100 * one['disbelief']:.0f} %"
+            words = detector(name)
+            assert f"{words.title} {words.question} {told}" in text
 
     def test_why_a_round_ended_without_a_model(self, browser):
         assert "would fall from" in browser.page(f"/rounds/{QUARANTINED}").text_content()

@@ -2,13 +2,15 @@
 
 import asyncio
 import re
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
-from eitr.server.domain.participants import Participants
+from eitr.server.domain.errors import BannedError
+from eitr.server.domain.participants import Access, Participants
 from eitr.server.web.problems import Problem
 
 ID = re.compile(r"[0-9a-f]{32}")
@@ -26,12 +28,12 @@ class CredentialChecks:
 
     def __init__(self, participants: Participants) -> None:
         self._participants = participants
-        self._waiting: list[tuple[str, str, asyncio.Future[bool]]] = []
+        self._waiting: list[tuple[str, str, asyncio.Future[Access]]] = []
         self._running: asyncio.Task[None] | None = None
 
-    async def known(self, id: str, secret: str) -> bool:
-        """Say whether there is such a participant with this secret."""
-        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    async def access(self, id: str, secret: str) -> Access:
+        """Return what these credentials allow."""
+        answer: asyncio.Future[Access] = asyncio.get_running_loop().create_future()
         self._waiting.append((id, secret, answer))
         if self._running is None:
             self._running = asyncio.create_task(self._run())
@@ -43,7 +45,7 @@ class CredentialChecks:
                 batch, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
                 claims = [(id, secret) for id, secret, _ in batch]
                 try:
-                    found: list[bool | Exception] = [*await run_in_threadpool(self._participants.all_known, claims)]
+                    found: list[Access | Exception] = [*await run_in_threadpool(self._participants.access, claims)]
                 except Exception as error:
                     found = [error] * len(batch)
                 for (_, _, answer), one in zip(batch, found, strict=True):
@@ -57,20 +59,42 @@ class CredentialChecks:
             self._running = None
 
 
-async def participant_id(
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A participant who sent a request."""
+
+    id: str
+    access: Access
+
+
+async def _known(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
-) -> str:
-    """Return the id of the participant who sent a request; refuse everybody else."""
+) -> _Known:
+    """Return the participant who sent a request; refuse everybody else."""
     id, dot, secret = (credentials.credentials if credentials else "").partition(".")
     well_formed = dot and ID.fullmatch(id) and 0 < len(secret) <= LONGEST_SECRET and secret.isascii()
     checks: CredentialChecks = request.app.state.credential_checks
-    if not well_formed or not await checks.known(id, secret):
+    access = await checks.access(id, secret) if well_formed else Access.NONE
+    if access is Access.NONE:
         raise Problem(
             "not-enrolled",
             "Send `Authorization: Bearer ID.SECRET` as enrolment gave them, or enrol again.",
             {"WWW-Authenticate": "Bearer"},
         )
-    return id
+    return _Known(id, access)
+
+
+async def participant_id(known: Annotated[_Known, Depends(_known)]) -> str:
+    """Return the id of the participant who sent a request, banned or not."""
+    return known.id
+
+
+async def sender_id(known: Annotated[_Known, Depends(_known)]) -> str:
+    """Return the id of the participant who sends an update; refuse one who is banned."""
+    if known.access is not Access.FULL:
+        raise BannedError
+    return known.id
 
 
 ParticipantId = Annotated[str, Depends(participant_id)]
+SenderId = Annotated[str, Depends(sender_id)]

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 
 from eitr.model.round_plan import first_trained, read_plan
 from eitr.model.update_encoding import WIDTHS
-from eitr.server.api.authentication import ParticipantId
+from eitr.server.api.authentication import SenderId
 from eitr.server.api.documents import OpenRound, Receipt, problems
 from eitr.server.db.tables import RoundRow, RoundStatus
 from eitr.server.domain.clock import now
@@ -66,6 +66,7 @@ def current(server: Server) -> OpenRound:
     openapi_extra=BODY,
     responses=problems(
         "not-enrolled",
+        "banned",
         "unknown-round",
         "slow",
         "already-sent",
@@ -79,7 +80,7 @@ def current(server: Server) -> OpenRound:
 async def send(
     request: Request,
     server: Server,
-    participant: ParticipantId,
+    participant: SenderId,
     id: Annotated[int, Path(ge=1, lt=HIGHEST_ID)],
     digest: Annotated[str, Header(alias="Content-Digest", max_length=200, description="`sha-256=:BASE64:`, RFC 9530.")],
 ) -> Receipt:

@@ -60,6 +60,7 @@ def build_services(settings: ServerSettings) -> Services:
     return Services(
         settings=settings,
         database=database,
+        validation=scoring,
         key=key,
         training=training,
         models=Models(database, training),

@@ -14,14 +14,16 @@ from eitr.server.dashboard.routes import (
     extension,
     invitations,
     models,
+    notes,
     overview,
     participants,
     rounds,
+    settings,
 )
 from eitr.server.domain.services import Services
 from eitr.server.web.application import web_application
 
-PARTS = (entry, overview, rounds, participants, models, invitations, audit, exports, extension)
+PARTS = (entry, overview, rounds, participants, models, invitations, audit, exports, extension, notes, settings)
 STATIC = Path(__file__).parent / "static"
 
 

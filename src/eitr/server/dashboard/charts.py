@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 640, 300
+STACK_HEIGHT = 220
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 46
 MOST_TICKS = 10
 SHAPES = ("circle", "square", "triangle", "diamond", "cross", "plus")
 MARKED_POINTS = 60
 """Of a longer line only the end is marked: marks would hide it."""
-ROW, LABEL = 24, 92
+ROW, LABEL = 24, 122
+"""The height of a row, and the room for its label: eight characters in the size that phones get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,8 @@ def tiles(
     *,
     note: str = "",
 ) -> Chart:
-    """Return a table of tiles: one row per participant, one column per round; values are weights, 1 an equal share."""
+    """Return a table of tiles: one row per participant, one column per round, in the order given; values are weights,
+    1 an equal share."""
     wide = min(48.0, (WIDTH - LABEL - 8) / max(1, len(columns)))
     height = ROW * len(rows) + 44
     parts = []
@@ -117,6 +120,46 @@ def tiles(
     svg = _svg(id, title, description, WIDTH, height, parts)
     names = ("Participant", *(f"{across} {x}" for x in columns))
     return Chart(id, title, description, svg, legend, names, table, note)
+
+
+def stacks(
+    id: str,
+    title: str,
+    description: str,
+    across: str,
+    parts: Sequence[tuple[str, str]],
+    columns: Sequence[tuple[int, Sequence[int], str]],
+    table: tuple[Sequence[str], Sequence[Sequence[str]]],
+) -> Chart:
+    """Return columns of stacked numbers, in the order given: `parts` are names and styles, from the bottom up; of each
+    column its place, its numbers, and what is said about it. `table`: the headings and rows beside the drawing."""
+    most = max((sum(values) for _, values, _ in columns), default=0) or 1
+    wide = min(40.0, (WIDTH - LEFT - RIGHT) / max(1, len(columns)))
+    high = STACK_HEIGHT - TOP - BOTTOM
+
+    def up_of(value: float) -> float:
+        return TOP + high * (1 - value / most)
+
+    drawn = [_rule(up_of(value), str(value)) for value in sorted({0, most // 2, most})]
+    for place, (_, values, told) in enumerate(columns):
+        below, found = 0, []
+        for value, (_, style) in zip(values, parts, strict=True):
+            if value:
+                top = up_of(below + value)
+                found.append(_rect(LEFT + wide * place + 1, top, max(1.0, wide - 2), up_of(below) - top, style))
+                below += value
+        drawn.append(Markup("<g><title>{}</title>{}</g>").format(told, _joined(found)))
+    every = -(-len(columns) // MOST_TICKS) or 1
+    drawn += [
+        _text(str(x), LEFT + wide * (place + 0.5), STACK_HEIGHT - BOTTOM + 20, "middle", "label")
+        for place, (x, _, _) in enumerate(columns)
+        if place % every == 0
+    ]
+    drawn.append(_text(across, LEFT + wide * len(columns) / 2, STACK_HEIGHT - 4, "middle", "label"))
+    used = [any(values[place] for _, values, _ in columns) for place in range(len(parts))]
+    legend = [Key(name, _swatch_rect(style)) for (name, style), there in zip(parts, used, strict=True) if there]
+    svg = _svg(id, title, description, WIDTH, STACK_HEIGHT, drawn)
+    return Chart(id, title, description, svg, legend, *table)
 
 
 def bars(
@@ -170,13 +213,14 @@ def _grid(low: float, up_of: Callable[[float], float]) -> Markup:
     step = 0.05 if low >= 0.7 else 0.1 if low >= 0.4 else 0.2
     found = []
     for y in (1 - step * part for part in range(int((1 - low) / step + 1e-9) + 1)):
-        found.append(
-            Markup('<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
-                LEFT, WIDTH - RIGHT, _n(up_of(y)), _n(up_of(y))
-            )
-        )
-        found.append(_text(f"{y:.2f}".rstrip("0").rstrip("."), LEFT - 8, up_of(y) + 4, "end", "label"))
+        found.append(_rule(up_of(y), f"{y:.2f}".rstrip("0").rstrip(".")))
     return _joined(found)
+
+
+def _rule(up: float, label: str) -> Markup:
+    """Return a line across the chart and what it stands for."""
+    line = Markup('<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(LEFT, WIDTH - RIGHT, _n(up), _n(up))
+    return _joined((line, _text(label, LEFT - 8, up + 4, "end", "label")))
 
 
 def _ticks(across: str, places: Sequence[int], across_of: Callable[[float], float]) -> Markup:
@@ -236,6 +280,12 @@ def _swatch(series: Series) -> Markup:
 def _swatch_tile(level: int) -> Markup:
     return Markup('<svg class="swatch" viewBox="0 0 28 16" aria-hidden="true" focusable="false">{}</svg>').format(
         _tile(1, 1, 26, 14, level, "")
+    )
+
+
+def _swatch_rect(style: str) -> Markup:
+    return Markup('<svg class="swatch" viewBox="0 0 28 16" aria-hidden="true" focusable="false">{}</svg>').format(
+        _rect(1, 1, 26, 14, style)
     )
 
 

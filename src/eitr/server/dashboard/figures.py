@@ -7,9 +7,10 @@ from sqlalchemy.orm import Session
 
 from eitr.server.dashboard import charts
 from eitr.server.dashboard.charts import SHAPES, Chart, Series
-from eitr.server.dashboard.queries import models, participants
+from eitr.server.dashboard.queries import models, participants, rounds
 from eitr.server.dashboard.queries.participants import ParticipantSummary
-from eitr.server.dashboard.rendering import share, short
+from eitr.server.dashboard.queries.rounds import Participation
+from eitr.server.dashboard.rendering import NOTHING, share, short
 from eitr.server.db.tables import ObservationRow
 from eitr.taxonomy import TOPICS
 
@@ -21,6 +22,17 @@ MOST_ROUNDS = 100
 MOST_TILES = 30
 """Rounds in the table of tiles: narrower ones are not seen."""
 MOST_VERSIONS = 100
+MOST_PARTICIPATIONS = 50
+PARTS = (
+    ("established", "part-established"),
+    ("newcomers", "part-newcomers"),
+    ("counted", "part-counted"),
+    ("not judged", "part-unjudged"),
+    ("weight 0", "part-excluded"),
+    ("muted or banned", "part-muted"),
+    ("rejected", "part-rejected"),
+)
+"""What the columns of the participation are made of, from the bottom up."""
 
 
 def reputations(session: Session, everybody: list[ParticipantSummary]) -> Chart | None:
@@ -65,10 +77,10 @@ def weights(session: Session, everybody: list[ParticipantSummary]) -> Chart | No
     """Return what the lowest participants counted for, round by round; None if no rule gave weights."""
     lowest = participants.lowest(everybody, MOST_LINES)
     seen = participants.observed(session, lowest, MOST_TILES)
-    rounds = sorted({one.round for one in seen if one.weight is not None})
-    if not rounds:
+    newest_first = sorted({one.round for one in seen if one.weight is not None}, reverse=True)
+    if not newest_first:
         return None
-    voters = participants.voters(session, rounds)
+    voters = participants.voters(session, newest_first)
     found = _by_participant(seen)
     rows = [
         (short(id), {one.round: one.weight * voters[one.round] for one in found[id] if one.weight is not None})
@@ -79,31 +91,76 @@ def weights(session: Session, everybody: list[ParticipantSummary]) -> Chart | No
     return charts.tiles(
         "weights",
         "Weights by round",
-        f"How much each update counted, compared with an equal share. In their last round {silent} of "
-        f"{len(rows)} counted for nothing.",
+        f"How much each update counted, compared with an equal share; the newest round is on the left. In their last "
+        f"round {silent} of {len(rows)} counted for nothing.",
         "Round",
-        rounds,
+        newest_first,
         rows,
         note=_some(len(lowest), len(everybody)),
     )
 
 
-def rectified(everybody: list[ParticipantSummary]) -> Chart | None:
-    """Return who had most values rectified; None if nobody had."""
-    found = participants.most_rectified(everybody, MOST_BARS)
+def replaced(everybody: list[ParticipantSummary]) -> Chart | None:
+    """Return who had most values replaced; None if nobody had."""
+    found = participants.most_replaced(everybody, MOST_BARS)
     if not found:
         return None
     rows = [
-        (short(one.id), one.rectified_share or 0.0, f"{share(one.rectified_share)}, {_times(one.rectified, 'round')}")
+        (short(one.id), one.replaced_share or 0.0, f"{share(one.replaced_share)}, {_times(one.replaced, 'round')}")
         for one in found
     ]
     return charts.bars(
-        "rectified",
-        "Whose values were rectified",
-        f"Share of all values a participant sent, and in how many rounds. Most: {rows[0][0]} with {rows[0][2]}.",
-        ("Participant", "Rectified"),
+        "replaced",
+        "Outlying values",
+        "Share of a participant's values that lay so far from everybody else's that they were replaced, and in how "
+        f"many rounds. Most: {rows[0][0]} with {rows[0][2]}.",
+        ("Participant", "Replaced"),
         rows,
     )
+
+
+def participation(session: Session) -> Chart | None:
+    """Return who took part in the last rounds and how many of them counted; None before the first round."""
+    found = rounds.participation(session, MOST_PARTICIPATIONS)
+    if not found:
+        return None
+    counted = [_parts(one) for one in found]
+    columns = [
+        (one.round, values, f"Round {one.round}, {one.status}: {_said(values)}")
+        for one, values in zip(found, counted, strict=True)
+    ]
+    headings = ("Round", "Status", "Updates", "Established", "Newcomers", "Weight 0", "Muted or banned", "Rejected")
+    rows = [
+        (str(one.round), one.status, str(one.received), *(str(number) if one.judged else NOTHING for number in numbers))
+        for one in found
+        for numbers in [(one.established, one.newcomers, one.without_weight, one.left_out, one.rejected)]
+    ]
+    return charts.stacks(
+        "participation",
+        "Participation and exclusions",
+        f"Updates of the last {_times(len(found), 'round')}, the newest on the left. Those with weight 0, of muted or "
+        "banned participants, and rejected ones did not change the model.",
+        "Round, newest on the left",
+        PARTS,
+        columns,
+        (headings, rows),
+    )
+
+
+def _parts(one: Participation) -> list[int]:
+    return [
+        one.established_counted,
+        one.newcomers_counted,
+        one.other_counted,
+        0 if one.judged else one.received,
+        one.without_weight,
+        one.left_out,
+        one.rejected,
+    ]
+
+
+def _said(values: Sequence[int]) -> str:
+    return ", ".join(f"{value} {name}" for value, (name, _) in zip(values, PARTS, strict=True) if value) or "nobody"
 
 
 def accuracies(session: Session) -> Chart | None:

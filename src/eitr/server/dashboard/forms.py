@@ -27,6 +27,15 @@ class Form:
             raise Problem("malformed-request", f"“{name}” is one line of at most {longest} characters.")
         return value
 
+    def prose(self, name: str, *, longest: int, needed: str) -> str:
+        """Return a field of several lines; `needed` is what to say when it is empty."""
+        value = "\n".join(line.rstrip() for line in self._fields.get(name, "").strip().splitlines())
+        if not value:
+            raise Problem("malformed-request", needed)
+        if len(value) > longest or not value.replace("\n", "").isprintable():
+            raise Problem("malformed-request", f"“{name}” is text of at most {longest} characters.")
+        return value
+
     def secret(self, name: str) -> str:
         """Return a field as it was typed: spaces count in a password."""
         return self._fields.get(name, "")

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from eitr import __version__
+from eitr.server.dashboard.detectors import detector
 from eitr.server.domain.clock import now
 from eitr.taxonomy import TOPICS
 
@@ -40,7 +41,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for written in (short, share, points, moment, machine, lasting, until, figure, words, asset):
+    for written in (short, share, points, moment, machine, lasting, until, figure, words, asset, detector):
         found.filters[written.__name__] = written
     found.globals.update(
         topics=TOPICS, server_version=__version__, nothing=NOTHING, who=None, problem=None, address=address

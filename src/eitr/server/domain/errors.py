@@ -38,6 +38,18 @@ class InvitationNeededError(DomainError):
     code = "invitation-needed"
 
 
+class BannedError(DomainError):
+    """The operator refuses updates of this participant."""
+
+    code = "banned"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The operator of this server takes no more updates from this participant. Their data can still be exported "
+            "and deleted."
+        )
+
+
 class UnknownRoundError(DomainError):
     """There is no such round."""
 

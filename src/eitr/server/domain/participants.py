@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import Enum
 from typing import Any
 
 from sqlalchemy import bindparam, delete, select, update
@@ -27,6 +28,7 @@ from eitr.server.db.tables import (
     UpdateBytesRow,
     UpdateRow,
 )
+from eitr.server.domain import moderation, notes
 from eitr.server.domain.clock import now
 from eitr.server.domain.errors import BusyError, InvitationNeededError, NotEnrolledError
 from eitr.server.domain.keys import Key, new_secret, same, secret_hash
@@ -36,10 +38,18 @@ from eitr.server.domain.rule_states import without_steps
 INVITATION = "invitation"
 SEEN_EVERY = timedelta(minutes=10)
 """How exactly it is known when a participant was last there: not every request writes."""
-CREDENTIALS = select(ParticipantRow.id, ParticipantRow.secret_hash, ParticipantRow.seen).where(
+CREDENTIALS = select(ParticipantRow.id, ParticipantRow.secret_hash, ParticipantRow.seen, ParticipantRow.banned).where(
     ParticipantRow.id.in_(bindparam("participants", expanding=True))
 )
 """Made once, because every request of a participant runs it."""
+
+
+class Access(Enum):
+    """What somebody's id and secret let them do."""
+
+    NONE = "nothing"
+    OWN_DATA = "export and delete their data"
+    FULL = "send updates, too"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +92,15 @@ class Participants:
             except IntegrityError:
                 raise BusyError("The same invitation is being used at this moment.") from None
             if invitation is not None:
-                _restore_reputation(session, added.id, invitation)
+                _restore_reputation(session, added, invitation)
             return Enrolled(added.id, secret)
 
     def known(self, id: str, secret: str) -> bool:
         """Say whether there is such a participant with this secret, and note that they were there."""
-        return self.all_known([(id, secret)])[0]
+        return self.access([(id, secret)])[0] is not Access.NONE
 
-    def all_known(self, claims: Sequence[tuple[str, str]]) -> list[bool]:
-        """Say of each pair of id and secret whether there is such a participant, and note that they were there."""
+    def access(self, claims: Sequence[tuple[str, str]]) -> list[Access]:
+        """Return what each pair of id and secret allows, and note that these participants were there."""
         with self._database.reading() as session:
             rows = session.execute(CREDENTIALS, {"participants": list({id for id, _ in claims})})
             found = {row.id: row for row in rows}
@@ -104,7 +114,10 @@ class Participants:
         if back:
             with self._database.writing() as session:
                 session.execute(update(ParticipantRow).where(ParticipantRow.id.in_(back)).values(seen=moment))
-        return right
+        return [
+            Access.NONE if not one else Access.FULL if found[id].banned is None else Access.OWN_DATA
+            for (id, _), one in zip(claims, right, strict=True)
+        ]
 
     def export(self, id: str) -> dict[str, Any]:
         """Return everything that is kept about a participant, except what the rule thinks of them."""
@@ -170,6 +183,7 @@ def erase(session: Session, id: str) -> None:
                     invitation=found.invitation, rule=kept.rule, rounds=kept.rounds, arrays=arrays, since=now()
                 )
             )
+        moderation.keep_for_return(session, found)
     session.info[DELETED] = True
     open_rounds = select(UpdateRow.round).where(
         UpdateRow.participant == id, UpdateRow.id.in_(select(UpdateBytesRow.update))
@@ -177,11 +191,13 @@ def erase(session: Session, id: str) -> None:
     session.execute(update(RoundRow).where(RoundRow.id.in_(open_rounds)).values(received=RoundRow.received - 1))
     for table in (UpdateRow, RefusalRow, ObservationRow, RuleStateRow):
         session.execute(delete(table).where(table.participant == id))
+    notes.forget_participant(session, id)
     session.execute(delete(ParticipantRow).where(ParticipantRow.id == id))
 
 
-def _restore_reputation(session: Session, id: str, invitation: bytes) -> None:
-    """Give a participant the reputation that was kept under this invitation."""
+def _restore_reputation(session: Session, returned: ParticipantRow, invitation: bytes) -> None:
+    """Give a participant the reputation that was kept under this invitation; who was muted or banned still is."""
     for kept in session.scalars(select(KeptReputationRow).where(KeptReputationRow.invitation == invitation)).all():
-        session.add(RuleStateRow(participant=id, rule=kept.rule, rounds=kept.rounds, arrays=kept.arrays))
+        if not moderation.restore(returned, kept):
+            session.add(RuleStateRow(participant=returned.id, rule=kept.rule, rounds=kept.rounds, arrays=kept.arrays))
         session.delete(kept)

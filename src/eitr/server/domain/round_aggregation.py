@@ -35,7 +35,7 @@ from eitr.server.db.tables import (
     RoundStatus,
     VocabularyRow,
 )
-from eitr.server.domain import rule_states
+from eitr.server.domain import moderation, rule_states
 from eitr.server.domain.clock import now
 from eitr.server.domain.formal_privacy import with_noise
 from eitr.server.domain.gate import Gate, Judgement
@@ -51,7 +51,7 @@ HIDDEN_SETTING = "seed"
 
 
 class NothingSentError(Exception):
-    """Everybody who had sent an update has left since."""
+    """There is no update that counts: those who sent one have left since, or are muted or banned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,10 @@ class RoundAggregation:
                 added_noise = plan.added_noise
                 pool = Pool.from_bytes(session.get_one(PoolRow, round.pool).content, width=network.inputs)
                 updates = without_cover(updates, network, vector, pool, plan)
-            refused = sorted(session.scalars(select(RefusalRow.participant).where(RefusalRow.round == id)))
+            refused = sorted(
+                {*session.scalars(select(RefusalRow.participant).where(RefusalRow.round == id))}
+                - moderation.left_out(session)
+            )
             projection = rule_states.projection_hash(rule, self._key, network, first)
             state = rule_states.load(session, rule, sorted({*ids, *refused}), projection)
             references = self._gate.references(session)
@@ -232,13 +235,17 @@ def secret_factors(participants: list[str], key: Key) -> Floats:
 def _updates(session: Session, id: int, base: Vector) -> tuple[list[str], NDArray[np.float32]]:
     """Return participants and their updates, (n, d), where `base` is what was trained of the base model.
 
+    Those of participants who are muted or banned are left out: they have no weight, and are no evidence.
     A thousand updates of all parameters are a gigabyte, so each is decoded into its row.
     """
     table = np.empty((len(senders(session, id)), len(base)), np.float32)
     came: list[str] = []
+    left_out = moderation.left_out(session)
     for participant, encoding, data in update_bytes(session, id):
+        if participant in left_out:
+            continue
         table[len(came)] = decoded(encoding, data, base)
         came.append(participant)
     if not came:
         raise NothingSentError
-    return came, table[: len(came)]  # somebody may have left between the two queries
+    return came, table[: len(came)]  # fewer than there is room for, if some were left out

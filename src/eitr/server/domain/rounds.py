@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from eitr.model.round_plan import plan_document
 from eitr.server.db.connection import DELETED, Database
 from eitr.server.db.tables import AuditRow, ModelRow, RoundRow, RoundStatus, UpdateBytesRow, UpdateRow
-from eitr.server.domain import formal_privacy
+from eitr.server.domain import formal_privacy, moderation
 from eitr.server.domain.clock import now
 from eitr.server.domain.training import RoundTraining, Training
 from eitr.server.settings import ServerSettings
@@ -133,10 +133,11 @@ class Rounds:
         moment = now()
         with self._database.reading() as session:
             found = session.scalar(select(RoundRow).where(RoundRow.status == RoundStatus.OPEN))
-        if found is None or not _due(found, moment):
+            counting = 0 if found is None else found.received - moderation.uncounted(session, found.id)
+        if found is None or not _due(found, counting, moment):
             return
-        if found.received < found.minimum:
-            self.abandon(found.id, f"too few updates: {found.received} of at least {found.minimum}", RoundStatus.OPEN)
+        if counting < found.minimum:
+            self.abandon(found.id, f"too few updates: {counting} of at least {found.minimum}", RoundStatus.OPEN)
         else:
             self.close(found.id)
 
@@ -246,12 +247,12 @@ def update_bytes(session: Session, round: int) -> Iterator[tuple[str, str, bytes
         yield row.participant, row.encoding, row.data
 
 
-def _due(round: RoundRow, moment: datetime) -> bool:
+def _due(round: RoundRow, counting: int, moment: datetime) -> bool:
     if round.received >= round.maximum or moment >= round.deadline:
         return True
     complete = round.complete
     return (
-        round.received >= round.quorum
+        counting >= round.quorum
         and complete is not None
         and moment >= complete + timedelta(seconds=round.grace_seconds)
     )

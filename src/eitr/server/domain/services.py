@@ -3,6 +3,7 @@
 import threading
 from dataclasses import dataclass, field
 
+from eitr.datasets.validation import ValidationSet
 from eitr.server.db.connection import Database
 from eitr.server.domain.ingest import Ingest
 from eitr.server.domain.keys import Key
@@ -22,6 +23,7 @@ class Services:
 
     settings: ServerSettings
     database: Database
+    validation: ValidationSet
     key: Key
     training: Training
     models: Models

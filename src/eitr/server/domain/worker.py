@@ -93,7 +93,8 @@ class Worker:
             with self._keeping(id):
                 outcome = self._aggregation.run(id, self._name)
         except NothingSentError:
-            self._rounds.abandon(id, "everybody who had sent an update has left", RoundStatus.AGGREGATING)
+            told = "no update counts: those who sent one have left, or are muted or banned"
+            self._rounds.abandon(id, told, RoundStatus.AGGREGATING)
             return
         except InputError as error:  # the same updates will not do better next time
             self._rounds.abandon(id, f"the rule cannot aggregate these updates: {error}", RoundStatus.AGGREGATING)

@@ -24,6 +24,7 @@ KINDS = {
         Kind("not-enrolled", 401, "The participant is unknown, or the secret is wrong."),
         Kind("token-needed", 401, "This address asks for a token, which was not sent or is wrong."),
         Kind("invitation-needed", 403, "Enrolment needs an invitation that is valid."),
+        Kind("banned", 403, "The operator of this server takes no updates from this participant."),
         Kind("not-found", 404, "There is nothing at this address."),
         Kind("no-round", 404, "No round is open."),
         Kind("unknown-round", 404, "There is no such round."),

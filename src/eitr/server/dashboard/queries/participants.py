@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session, aliased, defer
 from eitr.server.dashboard.queries.listing import Listing, cut
 from eitr.server.db.tables import ObservationRow, ParticipantRow, RefusalRow, RoundRow, UpdateRow
 
-Sort = Literal["reputation", "participant", "rounds", "rectified", "refused", "enrolled", "seen"]
+Sort = Literal["reputation", "participant", "rounds", "replaced", "refused", "enrolled", "seen"]
 Table: TypeAlias = "Select[*tuple[Any, ...]]"
-COLUMNS = {"participant": "id", "rectified": "rectified_share"}
+COLUMNS = {"participant": "id", "replaced": "replaced_share"}
 """Where the page has another word than the field."""
 
 
@@ -29,12 +29,14 @@ class ParticipantSummary:
     """After the last round they took part in; None before the first."""
     rounds: int
     """In how many an update of theirs was received."""
-    rectified: int
-    """In how many of them values were rectified."""
-    rectified_share: float | None
+    replaced: int
+    """In how many of them values lay so far from everybody else's that the rule replaced them."""
+    replaced_share: float | None
     """Of all values they sent."""
     refused: int
     """In how many an invalid update was rejected."""
+    muted: datetime | None
+    banned: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,10 @@ def lowest(everybody: list[ParticipantSummary], count: int) -> list[str]:
     return [id for _, id in heapq.nsmallest(count, known)]
 
 
-def most_rectified(everybody: list[ParticipantSummary], count: int) -> list[ParticipantSummary]:
-    """Return who had the greatest share of values rectified."""
-    known = [one for one in everybody if one.rectified_share]
-    return heapq.nsmallest(count, known, key=lambda one: (-(one.rectified_share or 0.0), one.id))
+def most_replaced(everybody: list[ParticipantSummary], count: int) -> list[ParticipantSummary]:
+    """Return who had the greatest share of values replaced."""
+    known = [one for one in everybody if one.replaced_share]
+    return heapq.nsmallest(count, known, key=lambda one: (-(one.replaced_share or 0.0), one.id))
 
 
 def observed(session: Session, participants: list[str], rounds: int) -> list[ObservationRow]:
@@ -122,7 +124,7 @@ def _query(only: str | None = None) -> Table:
         select(
             ObservationRow.participant,
             func.max(ObservationRow.round).filter(ObservationRow.reputation.is_not(None)).label("last"),
-            func.count().filter(ObservationRow.negative > 0).label("rectified"),
+            func.count().filter(ObservationRow.negative > 0).label("replaced"),
             func.sum(ObservationRow.negative).label("negative"),
             func.sum(ObservationRow.positive + ObservationRow.negative).label("all"),
         ),
@@ -140,9 +142,11 @@ def _query(only: str | None = None) -> Table:
             ParticipantRow.invitation.is_not(None).label("invited"),
             latest.reputation,
             func.coalesce(sent_by.c.rounds, 0).label("rounds"),
-            func.coalesce(seen_of.c.rectified, 0).label("rectified"),
-            (seen_of.c.negative * 1.0 / func.nullif(seen_of.c["all"], 0)).label("rectified_share"),
+            func.coalesce(seen_of.c.replaced, 0).label("replaced"),
+            (seen_of.c.negative * 1.0 / func.nullif(seen_of.c["all"], 0)).label("replaced_share"),
             func.coalesce(refused_by.c.times, 0).label("refused"),
+            ParticipantRow.muted,
+            ParticipantRow.banned,
         )
         .outerjoin(sent_by, sent_by.c.participant == ParticipantRow.id)
         .outerjoin(seen_of, seen_of.c.participant == ParticipantRow.id)
@@ -154,6 +158,6 @@ def _query(only: str | None = None) -> Table:
 
 def _standing(row: Any) -> ParticipantSummary:
     found = row._asdict()
-    if found["rectified_share"] is not None:
-        found["rectified_share"] = float(found["rectified_share"])  # PostgreSQL's sums are decimals
+    if found["replaced_share"] is not None:
+        found["replaced_share"] = float(found["replaced_share"])  # PostgreSQL's sums are decimals
     return ParticipantSummary(**found)

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path
 from starlette.responses import RedirectResponse, Response
 
 from eitr.server.dashboard import charts, figures
+from eitr.server.dashboard.detectors import FUSED
 from eitr.server.dashboard.errors import Conflict
 from eitr.server.dashboard.forms import SubmittedForm
 from eitr.server.dashboard.guard import CsrfCheckedOperator, SignedIn
@@ -14,6 +15,7 @@ from eitr.server.dashboard.queries.listing import Page
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.db.tables import RoundRow, RoundStatus
 from eitr.server.domain import formal_privacy
+from eitr.server.domain.notes import about_round, notes_about
 from eitr.server.domain.training import NO_POOL
 from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
@@ -33,7 +35,11 @@ def listed(server: Server, who: SignedIn, number: Page = 1, notice: str = "") ->
             notice=notice,
             listing=rounds.listed(session, number),
             under_way=rounds.under_way(session),
-            chart=figures.weights(session, participants.summary(session)),
+            charts=[
+                one
+                for one in (figures.participation(session), figures.weights(session, participants.summary(session)))
+                if one
+            ],
         )
 
 
@@ -65,7 +71,10 @@ def detail(server: Server, who: SignedIn, id: Id, number: Page = 1, notice: str 
             refused=rounds.refusals_in(session, id),
             listing=rounds.observations(session, id, number),
             compared=rounds.compared(found),
-            fused=rounds.FUSED,
+            senders=None if found.rule else rounds.senders(session, id, number),
+            left_out=rounds.left_out(session, id) if found.rule else [],
+            notes=notes_about(session, about_round(id)),
+            fused=FUSED,
             bar=charts.opinion,
             longest_reason=LONGEST_REASON,
         )
