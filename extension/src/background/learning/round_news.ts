@@ -1,7 +1,7 @@
 /**
  * What became of the rounds we took part in, and what it changed for the pages that the person corrected.
  *
- * The server is asked once for each new version of the model, and only if we sent something that could be in it:
+ * The server is asked once for each new version of the model, and only if we sent something before:
  * nothing but a new version can change the answer to "was it published?", and the question tells who asks.
  */
 
@@ -40,7 +40,7 @@ export async function refreshNews(server: Server, participant: Participant, thre
   const stored = await readKept<StoredNews>(newsAt(server.address));
   if (current.server !== server.address || stored?.model === current.version) return;
   const sent = (await sentUpdates()).filter((one) => one.server === server.address);
-  const asks = sent.some(({ base, outcome }) => outcome !== "refused" && base < current.version);
+  const asks = sent.some(({ outcome }) => outcome !== "refused");
   const results = asks ? await askedResults(server, participant) : new Map<number, RoundResult>();
   if (results === undefined) return;
   const known = sent.map((one): Sent => {
