@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eitr.client import OpenRound, Participant, PlanRefusedError, ServerError
+from eitr.client import OpenRound, Participant, PlanRefusedError, SentRound, ServerError
 from eitr.errors import InputError
 from eitr.model.classifier import Classifier
 from eitr.model.plan import TrainingPlan
@@ -200,6 +200,33 @@ def test_no_round_is_none(fake: Fake, me: Participant) -> None:
     assert me.round() is None
     with pytest.raises(InputError, match="no new round"):
         me.wait_for_round(seconds=0.05)
+
+
+def test_it_hears_what_became_of_its_rounds(fake: Fake, me: Participant) -> None:
+    told = [
+        {"round": 4, "outcome": "open", "version": None},
+        {"round": 3, "outcome": "published", "version": 5, "later": "unknown members are ignored"},
+    ]
+    fake.on("GET", "/api/v2/me/rounds", (200, {"rounds": told}))
+    assert me.rounds() == [SentRound(4, "open", None), SentRound(3, "published", 5)]
+    assert fake.asked[-1][2]["Authorization"] == f"Bearer {'a' * 32}.s"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"rounds": None},
+        {"rounds": [3]},
+        {"rounds": [{"round": "3", "outcome": "open", "version": None}]},
+        {"rounds": [{"round": 3, "outcome": 1, "version": None}]},
+        {"rounds": [{"round": 3, "outcome": "published", "version": "5"}]},
+    ],
+)
+def test_an_answer_about_rounds_that_makes_no_sense_is_refused(fake: Fake, me: Participant, told: Any) -> None:
+    fake.on("GET", "/api/v2/me/rounds", (200, told))
+    with pytest.raises(InputError, match="the server's answer has no"):
+        me.rounds()
 
 
 PAGES = [Page(title="Living with diabetes"), Page(title="The election")]

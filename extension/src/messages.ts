@@ -7,6 +7,8 @@
 
 import { browser } from "./browser";
 import type { CannotTell } from "./core/answer";
+import type { RoundResult } from "./core/round_results";
+import type { News } from "./news";
 import type { Settings } from "./settings";
 
 /** What a content script may say. `page` is checked by `readPage`. */
@@ -74,6 +76,8 @@ export interface PopupView {
   others: string[];
   /** Whether the next visit to this host will be preceded by a warning. */
   remembered: boolean;
+  /** What became of a round that the person took part in, until they hide it. */
+  news: News | null;
 }
 
 export interface ModelView {
@@ -115,6 +119,8 @@ export interface Sent {
   cover?: number;
   /** What the server said; nothing, if its answer has not come or never came. */
   outcome: "unknown" | "taken" | "refused";
+  /** What became of the round, once the server has said so. */
+  result?: RoundResult;
 }
 
 export interface WarningView {
@@ -132,6 +138,8 @@ export interface Calls {
   label: [{ document: string; url: string; label: number }, PopupView];
   "take-back": [{ document: string; url: string }, PopupView];
   site: [{ document: string; on: boolean }, PopupView];
+  /** Do not show the news of this version of the model any more. */
+  "hide-news": [{ tab: number; version: number }, PopupView];
   options: [Record<string, never>, OptionsView];
   change: [{ settings: Partial<Settings> }, OptionsView];
   /** Take a site off the list of those that are left alone. */
@@ -147,7 +155,7 @@ export interface Calls {
     { classifying: boolean; contributing: boolean; studies: boolean; server: string; invitation: string },
     { settings: Settings },
   ];
-  sent: [Record<string, never>, { sent: Sent[] }];
+  sent: [Record<string, never>, { sent: Sent[]; news: News | null }];
   warning: [{ target: string }, { view: WarningView | null }];
   continue: [{ target: string }, { target: string }];
   never: [{ target: string }, { target: string }];
@@ -158,7 +166,7 @@ export type PageName = "popup" | "options" | "welcome" | "sent" | "warning";
 
 /** Which page may ask what. */
 export const ALLOWED: Record<PageName, readonly Kind[]> = {
-  popup: ["popup", "label", "take-back", "site"],
+  popup: ["popup", "label", "take-back", "site", "hide-news"],
   options: [
     "options",
     "change",

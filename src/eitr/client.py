@@ -62,6 +62,17 @@ class OpenRound:
     plan: RoundPlan
 
 
+@dataclass(frozen=True, slots=True)
+class SentRound:
+    """A round that was sent to, and what became of it: the same for everybody who sent to it."""
+
+    id: int
+    outcome: str
+    """`open`, `aggregating`, `published`, `rolled-back` or `not-published`; newer servers may say something else."""
+    version: int | None
+    """The version that was published from it, also if it was rolled back later."""
+
+
 class Participant:
     """Enrols, fetches models, takes part in rounds. Requests that fail for the moment are tried again.
 
@@ -229,6 +240,23 @@ class Participant:
                 uses[page] = uses.get(page, 0) + 1
         self.send(found, vector)
         return found
+
+    def rounds(self) -> list[SentRound]:
+        """Return what became of the last rounds that were sent to, newest first; at most 50.
+
+        It does not say whether this participant's own update counted: nobody is told that.
+        """
+        told = self._json(self._ask("GET", f"{API}/me/rounds", headers=self._authorization())).get("rounds")
+        if not isinstance(told, list) or not all(isinstance(one, dict) for one in told):
+            raise InputError("the server's answer has no rounds")
+        return [
+            SentRound(
+                _whole(one, "round"),
+                _text(one, "outcome"),
+                None if one.get("version") is None else _whole(one, "version"),
+            )
+            for one in told
+        ]
 
     def export(self) -> dict[str, Any]:
         """Return everything the server keeps about this participant."""

@@ -56,6 +56,9 @@ class Federation:
         self.round: int | None = 1
         self.training: dict[str, Any] = PRIVATE
         self.pool = POOL
+        self.weights = WEIGHTS
+        self.outcomes: list[dict[str, Any]] = []
+        """What became of the rounds that the browser sent to."""
         self.asked: list[str] = []
         self.answered = 0
         """How many requests were answered, whether or not anybody still waited for it."""
@@ -77,7 +80,7 @@ class Federation:
             etag = f'"{self.version}-{hashlib.sha256(self.pool).hexdigest()}"'
             return (304, b"", {}) if headers["If-None-Match"] == etag else (200, self.manifest(), {"ETag": etag})
         if path.endswith("/weights"):
-            return 200, WEIGHTS, {}
+            return 200, self.weights, {}
         if path.endswith("/vocabulary"):
             return 200, VOCABULARY, {}
         if path == self.manifest()["pool"]["url"]:
@@ -86,9 +89,24 @@ class Federation:
             return NO_ROUND if self.round is None else (200, self.call(), {})
         if method == "PUT" and path == f"/api/v2/rounds/{self.round}/update":
             return self.received(headers, body)
+        if (method, path) == ("GET", "/api/v2/me/rounds"):
+            assert headers["Authorization"].endswith(".s3cret-_x")
+            return 200, {"rounds": self.outcomes}, {}
         if (method, path) == ("DELETE", "/api/v2/me"):
             return 204, b"", {}
         return 404, {"type": "/problems/not-found", "status": 404}, {}
+
+    def favour(self, topic: int) -> None:
+        """From the next version on, judge every page to be about this topic."""
+        vector = SHIPPED.model.vector.astype("<f4")
+        vector[topic - len(NAMES)] += 50
+        self.weights = vector.tobytes()
+
+    def publish(self) -> None:
+        """Publish a version that includes the open round."""
+        self.version += 1
+        self.outcomes.insert(0, {"round": self.round, "outcome": "published", "version": self.version})
+        self.round = None
 
     def manifest(self) -> dict[str, Any]:
         here = f"/api/v2/models/{self.version}"
@@ -100,7 +118,11 @@ class Federation:
             "classes": list(NAMES),
             "layers": [1000, 256, 32, 6],
             "parameters": len(WEIGHTS) // 4,
-            "weights": {"url": f"{here}/weights", "sha256": hashlib.sha256(WEIGHTS).hexdigest(), "bytes": len(WEIGHTS)},
+            "weights": {
+                "url": f"{here}/weights",
+                "sha256": hashlib.sha256(self.weights).hexdigest(),
+                "bytes": len(self.weights),
+            },
             "vocabulary": {"url": f"{here}/vocabulary", "sha256": hashlib.sha256(VOCABULARY).hexdigest()},
             "pool": {
                 "url": f"/api/v2/pools/{pool}",

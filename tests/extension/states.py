@@ -117,6 +117,8 @@ def _learning(extension: Extension, server: Federation) -> Iterator[tuple[str, P
     for turn in (1, 2):
         server.round = turn
         extension.learn()
+    server.publish()
+    extension.learn()
     ask = extension.asking("options")
     ask({"kind": "change", "settings": {"unwarnedSites": ["newspaper.test"]}})
     ask({"kind": "import-list", "name": "my-trackers.txt", "text": "||evil.test^\nads.example.org\n"})
@@ -126,6 +128,9 @@ def _learning(extension: Extension, server: Federation) -> Iterator[tuple[str, P
         yield "options-erase", page
     with _open(extension, "sent") as page:
         yield "sent", page
+    with _open(extension, "popup", "?tab=-1") as page:
+        page.wait_for_selector("#news")
+        yield "popup-news", page
 
 
 def _warnings(extension: Extension, site: Site) -> Iterator[tuple[str, Page]]:

@@ -147,7 +147,11 @@ def test_what_most_correct_changes_in_every_browser(server, browsers, site):
     verdict = until(lambda: witness.view(seen)["verdict"], what="the new verdict")
     assert (verdict["topic"], verdict["version"]) == (NON_SENSITIVE, 2)
     ask = teacher.asking("sent")
-    (upload,) = ask({"kind": "sent"})["sent"]
+    told = ask({"kind": "sent"})
+    assert told["news"]["version"] == 2
+    assert told["news"]["right"] > told["news"]["before"]
+    (upload,) = told["sent"]
+    assert upload["result"] == {"outcome": "published", "version": 2}
     assert (upload["server"], upload["round"], upload["base"]) == (server.address, 1, 1)
     assert upload["pages"] == 1 + SIMILAR + JUDGED
 

@@ -15,7 +15,7 @@ from httpx import Response
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from eitr.client import Participant
+from eitr.client import Participant, SentRound
 from eitr.errors import InputError
 from eitr.model.update_encoding import DIFFERENCE, PARAMETERS
 from eitr.pages import Page
@@ -210,8 +210,9 @@ def test_participants_train_privately_and_the_server_publishes_a_model(tmp_path:
             with Participant(server.address) as me:
                 me.enrol()
                 first = me.take_part(pages, [0, 1], seconds=300)
-        with Participant(server.address) as watcher:
+        with Participant(server.address, id=me.id, secret=me.secret) as watcher:
             watcher.wait_for_round(after=first.id, seconds=300)
+            assert watcher.rounds() == [SentRound(first.id, "published", 2)]
             before, after = (watcher.model(version).model.vector for version in (1, 2))
         assert server.stop() == 0
     assert np.array_equal(before[:-LAST_LAYER], after[:-LAST_LAYER])

@@ -7,6 +7,7 @@ import { labelledPages } from "./labelled_pages";
 import { sentUpdates } from "./learning/outbox";
 import { pageUses } from "./learning/page_uses";
 import { exportAt, type Participant, participants } from "./learning/participant";
+import { newsView } from "./learning/round_news";
 import { model } from "./model";
 import { rememberedHosts } from "./remembered_hosts";
 import { settings } from "./settings_store";
@@ -27,6 +28,7 @@ export async function exportedData(): Promise<object> {
     sensitive_hosts: [...(await rememberedHosts()).values()],
     lists: await hostLists(),
     sent: await sentUpdates(),
+    news: await newsView(),
     servers: await Promise.all(known.map((one) => told(one, choices.contributing))),
   };
 }

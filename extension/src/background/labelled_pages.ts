@@ -13,8 +13,10 @@ export interface LabelledWords {
   page: string;
   label: number;
   words: WordCount[];
+  /** The language of the page, on which the answer depends; absent if it was stored by an earlier version. */
+  language?: string;
   time: number;
-  /** Whether the person agreed with the model, rather than corrected it. */
+  /** Whether the person agreed with what was shown, rather than corrected it. */
   agreed: boolean;
 }
 
@@ -22,11 +24,11 @@ const MOST_PAGES = 1000;
 
 let salt: Promise<string> | null = null;
 
-export async function labelPage(url: string, label: number, words: WordCount[], agreed: boolean): Promise<void> {
+export async function labelPage(url: string, said: Omit<LabelledWords, "page" | "time">): Promise<void> {
   const page = await keyOf(url);
   const oldest = (await labelledKeys()).length < MOST_PAGES ? [] : await pagesBeyond(page);
   await write(["pages"], (of) => {
-    of("pages").put({ page, label, words, time: Date.now(), agreed } satisfies LabelledWords);
+    of("pages").put({ ...said, page, time: Date.now() } satisfies LabelledWords);
     for (const old of oldest) of("pages").delete(old.page);
   });
 }

@@ -24,6 +24,7 @@ import { exportedData } from "./export";
 import { labelPage, removeLabel } from "./labelled_pages";
 import { learn, learningView } from "./learning/learning";
 import { sentUpdates } from "./learning/outbox";
+import { hideNews, newsView } from "./learning/round_news";
 import { model } from "./model";
 import { stopReading } from "./navigation";
 import { rememberedHosts } from "./remembered_hosts";
@@ -37,10 +38,7 @@ type Handlers = { [K in Kind]: (wish: Wish) => Promise<Calls[K][1]> };
 const LONGEST_NAME = 100;
 
 export const HANDLERS: Handlers = {
-  async popup(wish) {
-    await documentsLoaded();
-    return popupView(typeof wish["tab"] === "number" ? currentDocument(wish["tab"]) : undefined);
-  },
+  popup: (wish) => popupOfTab(wish),
 
   async label(wish) {
     const seen = await openPage(wish);
@@ -49,7 +47,9 @@ export const HANDLERS: Handlers = {
       throw new Problem("problem_failed");
     const words = await savedWords(seen);
     if (words === undefined) throw new Problem("problem_page_gone");
-    await labelPage(seen.url, label, words, label === seen.verdict?.topic);
+    const shown = shownAnswer({ ...seen, label: null }, await settings());
+    const language = seen.verdict?.language ?? "unknown";
+    await labelPage(seen.url, { label, words, language, agreed: label === shown?.topic });
     seen.label = label;
     saveSoon(seen);
     await saveDocuments();
@@ -83,6 +83,13 @@ export const HANDLERS: Handlers = {
     }
     await updateEffects(seen);
     return popupView(seen);
+  },
+
+  async "hide-news"(wish) {
+    const version = wish["version"];
+    if (typeof version !== "number" || !Number.isInteger(version)) throw new Problem("problem_failed");
+    await hideNews(version);
+    return popupOfTab(wish);
   },
 
   options: () => optionsView(),
@@ -150,7 +157,7 @@ export const HANDLERS: Handlers = {
   },
 
   async sent() {
-    return { sent: await sentUpdates() };
+    return { sent: await sentUpdates(), news: await newsView() };
   },
 
   async warning(wish) {
@@ -204,8 +211,13 @@ async function openPage(wish: Wish): Promise<SeenDocument> {
   return seen;
 }
 
+async function popupOfTab(wish: Wish): Promise<PopupView> {
+  await documentsLoaded();
+  return popupView(typeof wish["tab"] === "number" ? currentDocument(wish["tab"]) : undefined);
+}
+
 async function popupView(seen: SeenDocument | undefined): Promise<PopupView> {
-  const choices = await settings();
+  const [choices, news] = await Promise.all([settings(), newsView()]);
   const host = hostOf(seen?.url ?? "");
   const site = host === "" ? "" : siteOf(host);
   const empty: PopupView = {
@@ -221,6 +233,7 @@ async function popupView(seen: SeenDocument | undefined): Promise<PopupView> {
     trackers: [],
     others: [],
     remembered: false,
+    news: news === null || news.hidden ? null : news,
   };
   if (!choices.classifying || seen === undefined || host === "") return empty;
   if (choices.offSites.includes(site)) return { ...empty, state: "off" };

@@ -91,6 +91,19 @@ def test_an_export_holds_what_was_sent_and_no_opinion(judging: tuple[RunningServ
     assert len(exports[0]["updates"]) == len(exports[1]["updates"])
 
 
+def test_what_became_of_rounds_is_told_alike_to_all_who_sent(judging: tuple[RunningServer, Person, Person]) -> None:
+    server, good, bad = judging
+    answers = [server.http.get("/api/v2/me/rounds", headers=person.headers) for person in (good, bad)]
+    assert _shape(answers[0]) == _shape(answers[1])
+    assert answers[0].content == answers[1].content
+    told = answers[0].json()["rounds"]
+    assert {"published"} <= {one["outcome"] for one in told}
+    assert {frozenset(one) for one in told} == {frozenset({"round", "outcome", "version"})}
+    seen = {"If-None-Match": answers[0].headers["ETag"]}
+    again = server.http.get("/api/v2/me/rounds", headers={**bad.headers, **seen})
+    assert (again.status_code, again.content) == (304, b"")
+
+
 def test_no_address_that_needs_no_operator_shows_an_opinion(judging: tuple[RunningServer, Person, Person]) -> None:
     """All of the API, as a participant of bad name; and everything else that could be there."""
     server, _, bad = judging

@@ -49,6 +49,7 @@ def as_bytes(_context: Any, value: Any) -> bytes:
 OPERATIONS = [
     "POST /api/v2/participants",
     "GET /api/v2/me/export",
+    "GET /api/v2/me/rounds",
     "DELETE /api/v2/me",
     "GET /api/v2/model",
     "GET /api/v2/models/{version}/weights",

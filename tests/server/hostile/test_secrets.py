@@ -90,7 +90,13 @@ def test_a_secret_of_strange_letters_opens_nothing(server: RunningServer, victim
 
 
 def test_no_secret_at_all_opens_nothing_and_says_what_is_wanted(server: RunningServer) -> None:
-    for method, path in (("GET", "/api/v2/me/export"), ("DELETE", "/api/v2/me"), ("PUT", "/api/v2/rounds/1/update")):
+    paths = (
+        ("GET", "/api/v2/me/export"),
+        ("GET", "/api/v2/me/rounds"),
+        ("DELETE", "/api/v2/me"),
+        ("PUT", "/api/v2/rounds/1/update"),
+    )
+    for method, path in paths:
         answer = server.http.request(method, path, headers={"Content-Digest": "x"})
         assert problem(answer) == "not-enrolled"
         assert answer.headers["WWW-Authenticate"] == "Bearer"

@@ -27,6 +27,7 @@ import {
 } from "./outbox";
 import { isUsedUp, pageUses } from "./page_uses";
 import { enrolled, forgetParticipant, type Participant, participantAt } from "./participant";
+import { refreshNews } from "./round_news";
 import { json, Refused, Server, TryLater } from "./server";
 import { trainedUpdate } from "./train";
 
@@ -126,12 +127,13 @@ async function run(now: boolean): Promise<void> {
 }
 
 /** One turn; returns the key of the sentence that says how it went. */
-async function takePart(server: Server, { invitation, allLayers }: Settings): Promise<string> {
+async function takePart(server: Server, { invitation, allLayers, threshold }: Settings): Promise<string> {
   const participant = await enrolled(server, invitation);
   const waiting = await waitingUpdate();
   if (waiting !== undefined && waiting.server !== server.address) await dropUpdate();
   else if (waiting !== undefined) return send(server, waiting, participant);
   if (await refreshModel(server)) await readAllAgain();
+  await refreshNews(server, participant, threshold);
   const round = await openRound(server);
   if (round === undefined || Date.parse(round.deadline) < Date.now()) return "learning_no_round";
   if (await isDone(server.address, round.id)) return "learning_already_sent";

@@ -1,4 +1,4 @@
-/** Train on the person's labelled pages, in slices of a few milliseconds, so that the browser stays responsive. */
+/** Train on the person's labelled pages. */
 
 import { difference16 } from "../../core/float16";
 import { sha256 } from "../../core/hash";
@@ -18,12 +18,12 @@ import { coverPages } from "./download_model";
 import type { Update } from "./outbox";
 import { isUsedUp, pageUses, type UsedPage } from "./page_uses";
 import type { Server } from "./server";
+import { sliced } from "./sliced";
 
 /** Training all layers with fewer pages hardly learns anything, and the update would say much about each. */
 const FEWEST_PAGES = 4;
 /** What many pages of one topic have in common adds up in an update (docs/page-to-prediction.md, section 9.1). */
 const MOST_OWN_PAGES = 4;
-const SLICE_MS = 8;
 const seedAt = (server: string) => `seed ${server}`;
 
 interface Seed {
@@ -97,17 +97,6 @@ function* vectors(
   return found;
 }
 
-/** Let work go on for some milliseconds at a time, and return its result. */
-async function sliced<T>(work: Generator<unknown, T, void>): Promise<T> {
-  let step = work.next();
-  for (let end = performance.now() + SLICE_MS; !step.done; step = work.next()) {
-    if (performance.now() < end) continue;
-    await yieldToOthers();
-    end = performance.now() + SLICE_MS;
-  }
-  return step.value;
-}
-
 /** One seed a round, kept: training that was cut short starts again as it began. */
 async function seedOf(server: string, round: number): Promise<number> {
   const known = await readKept<Seed>(seedAt(server));
@@ -115,16 +104,4 @@ async function seedOf(server: string, round: number): Promise<number> {
   const seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
   await writeKept(seedAt(server), { round, seed } satisfies Seed);
   return seed;
-}
-
-/** Wait until everything else that is due has run. Faster than a timer, which the browser slows down. */
-function yieldToOthers(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
-    port2.postMessage(null);
-  });
 }

@@ -4,6 +4,7 @@ import { browser } from "../../browser";
 import { NON_SENSITIVE } from "../../core/taxonomy";
 import { aboutTopic, say, topicTitle } from "../../localise";
 import { ask, type PopupView } from "../../messages";
+import { newsText } from "../shared/news_text";
 import { byId, newElement, percent, putTexts, showingProblems, showStatus, when } from "../shared/page";
 import { letterOf, offerTopics } from "../shared/topics";
 
@@ -27,6 +28,12 @@ when("take-back", "click", async () => {
   if (view === null) return;
   show(await ask("take-back", { document: view.document, url: view.url }));
   showStatus(say("popup_taken_back"));
+  byId("status", HTMLElement).focus();
+});
+when("hide-news", "click", async () => {
+  if (view?.news == null) return;
+  show(await ask("hide-news", { tab: await shownTab(), version: view.news.version }));
+  // The button that was pressed is gone.
   byId("status", HTMLElement).focus();
 });
 when("topic", "change", async () => {
@@ -69,6 +76,8 @@ async function label(topic: number | undefined): Promise<void> {
 function show(fresh: PopupView): void {
   view = fresh;
   const ready = fresh.state === "ready";
+  byId("news", HTMLElement).hidden = fresh.news === null;
+  byId("news-text", HTMLElement).textContent = fresh.news === null ? "" : newsText(fresh.news);
   showVerdict(fresh);
   showTrackers(fresh);
   byId("welcome", HTMLElement).hidden = fresh.state !== "no-consent";

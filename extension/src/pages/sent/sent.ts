@@ -2,13 +2,16 @@
 
 import { language, say } from "../../localise";
 import { ask, type Sent } from "../../messages";
+import { newsText } from "../shared/news_text";
 import { byId, dateAndTime, newElement, putTexts, showingProblems } from "../shared/page";
 
 const BYTES_PER_NUMBER = 2;
 
 putTexts();
 void showingProblems(async () => {
-  const { sent } = await ask("sent", {});
+  const { sent, news } = await ask("sent", {});
+  byId("news", HTMLElement).hidden = news === null;
+  byId("news", HTMLElement).textContent = news === null ? "" : newsText(news);
   byId("none", HTMLElement).hidden = sent.length > 0;
   byId("uploads", HTMLElement).replaceChildren(...sent.map(upload));
 });
@@ -28,6 +31,7 @@ function upload(sent: Sent): HTMLElement {
   fact("sent_size", say("sent_size_value", kilobytes.format(sent.bytes / 1000), number.format(sent.bytes)));
   fact("sent_hash", sent.sha256, "code");
   fact("sent_outcome", say(`sent_outcome_${sent.outcome}`));
+  if (sent.outcome !== "refused") fact("sent_result", resultOf(sent));
   const [numbers, pages] = [number.format(sent.bytes / BYTES_PER_NUMBER), number.format(sent.pages)];
   entry.append(
     newElement("h2", dateAndTime(sent.time)),
@@ -40,4 +44,14 @@ function upload(sent: Sent): HTMLElement {
     facts,
   );
   return entry;
+}
+
+/** What became of the round; known from the first new version of the model on. */
+function resultOf({ result }: Sent): string {
+  if (result === undefined) return say("sent_result_unknown");
+  if (result.outcome === "not-published") return say("sent_result_none");
+  return say(
+    result.outcome === "published" ? "sent_result_published" : "sent_result_rolled_back",
+    String(result.version),
+  );
 }

@@ -9,6 +9,7 @@ from eitr.server.api import models, participants, rounds
 from eitr.server.api.authentication import CredentialChecks
 from eitr.server.api.documents import ProblemDocument
 from eitr.server.domain.models import PREFIX
+from eitr.server.domain.round_outcomes import RoundOutcomes
 from eitr.server.domain.services import Services
 from eitr.server.web.application import web_application
 from eitr.server.web.problems import Problem, problem_document
@@ -29,6 +30,7 @@ def api_application(services: Services) -> FastAPI:
         openapi_url="/openapi.json",
     )
     app.state.credential_checks = CredentialChecks(services.participants)
+    app.state.round_outcomes = RoundOutcomes(services.database)
     app.state.recent_rounds = rounds.RecentRounds()
     app.state.uploads = rounds.Uploads(services.settings.uploads_at_once)
     for part in (participants, models, rounds):

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from eitr.server.domain.round_outcomes import RoundOutcome
 from eitr.server.web.problems import KINDS, MEDIA_TYPE
 
 
@@ -124,6 +125,23 @@ class SentUpdate(Document):
     sha256: str
     bytes: int
     encoding: str
+
+
+class RoundTakenPartIn(Document):
+    """A round that the participant sent to; nothing about their own update."""
+
+    round: int
+    outcome: RoundOutcome = Field(
+        description="`open`, `aggregating`, `published`, `rolled-back` (published, but the current version does not "
+        "build on it) or `not-published`."
+    )
+    version: int | None = Field(description="The version that was published from this round, also if rolled back.")
+
+
+class RoundsTakenPartIn(Document):
+    """The last rounds that the participant sent to, newest first."""
+
+    rounds: list[RoundTakenPartIn]
 
 
 class Export(Document):

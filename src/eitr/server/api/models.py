@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from eitr.model.files import to_safetensors
 from eitr.model.tfjs import to_tfjs
 from eitr.server.api.documents import Manifest, problems
+from eitr.server.api.etags import NOT_MODIFIED, IfNoneMatch, matches
 from eitr.server.domain import pools
 from eitr.server.domain.models import PublishedModel
 from eitr.server.domain.services import Services
@@ -15,37 +16,35 @@ from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
 
 FOR_EVER = "public, max-age=31536000, immutable"
-SAME: dict[int | str, dict[str, Any]] = {304: {"description": "As it was."}}
 BINARY: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
-    **SAME,
+    **NOT_MODIFIED,
     **problems("unknown-version"),
 }
 JSON: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/json": {"schema": {"type": "object"}}}},
-    **SAME,
+    **NOT_MODIFIED,
     **problems("unknown-version"),
 }
 POOL: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
-    **SAME,
+    **NOT_MODIFIED,
     **problems("unknown-pool"),
 }
 HIGHEST_VERSION = 2**31
 
 router = APIRouter(tags=["models"])
 Version = Annotated[int, Path(ge=1, lt=HIGHEST_VERSION)]
-Seen = Annotated[str | None, Header(alias="If-None-Match", max_length=1000)]
 
 
-@router.get("/model", response_model=Manifest, responses={**SAME, **problems()})
-async def manifest(server: Server, seen: Seen = None) -> Response:
+@router.get("/model", response_model=Manifest, responses={**NOT_MODIFIED, **problems()})
+async def manifest(server: Server, seen: IfNoneMatch = None) -> Response:
     """Return what the current model is and where its files are; ask with `If-None-Match`, as often as you like."""
     current = server.models.known()
     if current is None:
         current = await run_in_threadpool(server.models.current)
     headers = {"ETag": current.etag, "Cache-Control": "no-cache"}
-    if _same(seen, current.etag):
+    if matches(seen, current.etag):
         return Response(status_code=304, headers=headers)
     return Response(current.text, headers=headers, media_type="application/json")
 
@@ -122,13 +121,6 @@ def _weights(server: Services, version: int) -> bytes:
 def _file(request: Request, data: bytes, name: str, media_type: str) -> Response:
     etag = f'"{name}"'
     headers = {"ETag": etag, "Cache-Control": FOR_EVER}
-    if _same(request.headers.get("if-none-match"), etag):
+    if matches(request.headers.get("if-none-match"), etag):
         return Response(status_code=304, headers=headers)
     return Response(data, headers=headers, media_type=media_type)
-
-
-def _same(seen: str | None, etag: str) -> bool:
-    """Compare as If-None-Match does: any of a list, weak or not, or `*`."""
-    if seen is None:
-        return False
-    return any(one.strip().removeprefix("W/") in (etag, "*") for one in seen.split(","))

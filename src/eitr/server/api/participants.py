@@ -1,9 +1,20 @@
 """Enrolment, and a participant's own data."""
 
+import hashlib
+
 from fastapi import APIRouter, Request, Response
 
 from eitr.server.api.authentication import ParticipantId
-from eitr.server.api.documents import Credentials, Enrolment, Export, problems
+from eitr.server.api.documents import (
+    Credentials,
+    Enrolment,
+    Export,
+    RoundsTakenPartIn,
+    RoundTakenPartIn,
+    problems,
+)
+from eitr.server.api.etags import NOT_MODIFIED, IfNoneMatch, matches
+from eitr.server.domain.round_outcomes import RoundOutcomes
 from eitr.server.web.dependencies import Server, client_address
 
 router = APIRouter(tags=["participants"])
@@ -30,6 +41,25 @@ def export(response: Response, server: Server, participant: ParticipantId) -> Ex
     """Return everything that is kept about the participant."""
     response.headers["Cache-Control"] = "no-store"
     return Export.model_validate(server.participants.export(participant))
+
+
+@router.get("/me/rounds", response_model=RoundsTakenPartIn, responses={**NOT_MODIFIED, **problems("not-enrolled")})
+def rounds(request: Request, participant: ParticipantId, seen: IfNoneMatch = None) -> Response:
+    """Return what became of the last rounds that the participant sent to.
+
+    It is the same for everybody who sent to a round: it does not say whether their own update counted.
+    """
+    outcomes: RoundOutcomes = request.app.state.round_outcomes
+    found = outcomes.of(participant)
+    told = RoundsTakenPartIn(
+        rounds=[RoundTakenPartIn(round=one.round, outcome=one.outcome, version=one.version) for one in found]
+    )
+    text = told.model_dump_json().encode()
+    etag = f'"{hashlib.sha256(text).hexdigest()[:32]}"'
+    headers = {"ETag": etag, "Cache-Control": "no-store"}
+    if matches(seen, etag):
+        return Response(status_code=304, headers=headers)
+    return Response(text, headers=headers, media_type="application/json")
 
 
 @router.delete("/me", status_code=204, response_class=Response, responses=problems("not-enrolled"))
