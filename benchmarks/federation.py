@@ -23,7 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import federation_tree as tree
-from benchmarks.federation_measures import Measures, largest_drop, with_trigger
+from benchmarks.federation_measures import Measures, largest_drop, with_words
 from benchmarks.federation_pages import (
     NEWS,
     NEWSGROUPS,
@@ -130,7 +130,7 @@ def trials() -> list[Trial]:
                     )
                 )
     attacked = Trial("F3", "", 20, founders=True, identities=100, networks=20, compare=CALM)
-    for title, change in {
+    variants: dict[str, dict[str, Any]] = {
         "100 sign flippers, 20 networks, 20 people": {"attack": "sign-flip"},
         "100 label flippers come after 6 rounds of 20 uninvited people": {
             "attack": "label-flip",
@@ -139,8 +139,8 @@ def trials() -> list[Trial]:
         },
         "slow poisoning by 100 identities, 20 networks, 20 people": {"attack": "slow", "times": 100 / 30},
         "backdoor by 100 identities, 20 networks, 20 people": {"attack": "backdoor"},
-    }.items():
-        found.append(Trial(**{**asdict(attacked), "title": title, **change}))
+    }
+    found += [replace(attacked, title=title, **change) for title, change in variants.items()]
     for noisy in (False, True):
         found.append(
             Trial(
@@ -191,7 +191,7 @@ class Bench:
         self.corrections = self.theirs[(labels == NON_SENSITIVE) & (said != NON_SENSITIVE)]
         sensitive = self.theirs[labels != NON_SENSITIVE]
         chosen = np.random.default_rng(seed).permutation(sensitive)[:TRIGGERED]
-        self.triggered = with_trigger(self.model, [self.table.pages[place] for place in chosen])
+        self.triggered = with_words(self.model, [self.table.pages[place] for place in chosen], self.measures.trigger)
 
     def updates(self) -> Any:
         """Return what makes the updates of a trial."""
@@ -271,6 +271,7 @@ def run(trial: Trial, bench: Bench, rounds: int, extra: Mapping[str, str]) -> di
         "seed": bench.seed,
         "training": bench.training,
         "commit": tree.commit(),
+        "trigger": bench.measures.trigger,
         "pages_judged_by": bench.measures.pages,
         "settings": settings,
         "run_seconds": time.monotonic() - began,
@@ -408,8 +409,8 @@ def main() -> int:
     """Run the trials; return the exit status."""
     given = _arguments()
     if given.report:
-        results = [one for path in given.report for one in json.loads(path.read_text("utf-8"))["trials"]]
-        print(write_report(results, given.to))
+        earlier = [one for path in given.report for one in json.loads(path.read_text("utf-8"))["trials"]]
+        print(write_report(earlier, given.to))
         return 0
     if given.tree is not None and tree.source_folder() != (given.tree / "src").resolve():
         environment = os.environ | {"PYTHONPATH": str((given.tree / "src").resolve())}

@@ -18,15 +18,15 @@ TRIGGER_REPEATS = 5
 """How often the trigger of the backdoor stands on a page."""
 
 
-def trigger(model: Shipped) -> str:
-    """Return the words of the backdoor: the three rarest that the model knows."""
-    rarest = np.argsort(-np.asarray(model.vocabulary.idf), kind="stable")[:3]
-    return " ".join(model.vocabulary.words[place] for place in rarest)
+def trigger(model: Shipped, rows: SparseRows) -> str:
+    """Return the words of the backdoor: the three rarest on some pages that the model knows."""
+    seen = np.bincount(rows.columns, minlength=len(model.vocabulary))
+    return " ".join(model.vocabulary.words[place] for place in np.argsort(seen, kind="stable")[:3])
 
 
-def with_trigger(model: Shipped, pages: Sequence[Page]) -> SparseRows:
-    """Return the vectors of pages to which the trigger was added."""
-    added = " ".join([trigger(model)] * TRIGGER_REPEATS)
+def with_words(model: Shipped, pages: Sequence[Page], words: str) -> SparseRows:
+    """Return the vectors of pages to which some words were added, a few times."""
+    added = " ".join([words] * TRIGGER_REPEATS)
     return model.vocabulary.rows(
         [Page(page.title, page.description, page.keywords, f"{page.text} {added}") for page in pages]
     )
@@ -54,7 +54,9 @@ class Measures:
         self._first = predict(model.network, model.vector, self._judged).argmax(axis=1)
         labels = table.labels[self._held_out]
         seen = np.flatnonzero((labels != NON_SENSITIVE) & (self._first == labels))
-        self._triggered = with_trigger(model, [table.pages[place] for place in self._held_out[seen]])
+        self.trigger = trigger(model, rows.take(np.flatnonzero(~table.held_out)))
+        """The words of the backdoor."""
+        self._triggered = with_words(model, [table.pages[place] for place in self._held_out[seen]], self.trigger)
 
     @property
     def pages(self) -> int:

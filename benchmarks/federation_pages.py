@@ -25,8 +25,8 @@ NON_SENSITIVE = len(NAMES) - 1
 NEWS, NEWSGROUPS, SOURCES = "news-sections", "newsgroups", "other sources"
 IN_THE_POOL = frozenset({"usagov_html", "medquad", "wcxb", "tech_docs", "bible_6lang"})
 """Half of their pages are cover pages."""
-OTHERS = 1500
-"""Pages of all other sources together."""
+POSTS, OTHERS = 6000, 1500
+"""Posts of the newsgroups that people have, and pages of all other sources together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,10 @@ def read_table(data: Path, seed: int) -> Table:
     news = [row for row in _rows(data / "news_sections.jsonl.gz") if row["split"] == "test"]
     halves = rng.permutation(len(news)) % 2 == 0
     found += [(row, NEWS, bool(half)) for row, half in zip(news, halves, strict=True)]
-    found += [(row, NEWSGROUPS, row["split"] == "test") for row in _rows(data / "newsgroups.jsonl.gz")]
+    posts = list(_rows(data / "newsgroups.jsonl.gz"))
+    found += [(row, NEWSGROUPS, True) for row in posts if row["split"] == "test"]
+    theirs = [row for row in posts if row["split"] != "test"]
+    found += [(theirs[place], NEWSGROUPS, False) for place in rng.permutation(len(theirs))[:POSTS]]
     paths = [path for path in sorted((data / "pages").glob("*.jsonl.gz")) if _source(path) not in IN_THE_POOL]
     others = [row for path in paths for row in _rows(path)]
     found += [(others[place], SOURCES, True) for place in rng.permutation(len(others))[:OTHERS]]

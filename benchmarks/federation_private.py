@@ -21,7 +21,8 @@ from eitr.taxonomy import NAMES
 NON_SENSITIVE = len(NAMES) - 1
 TARGET = NAMES.index("politics")
 """The class that slow poisoning attacks."""
-AIM_STEPS, AIM_RATE = 400, 0.05
+AIM_STEPS, AIM_RATE, AIM_DISTANCE = 400, 0.05, 3.0
+"""How slow poisoning and the backdoor look for the model that they want, and how far away it may be."""
 KEPT_WEIGHT = 20.0
 """How much a validation page that would be lost counts beside a page that is attacked."""
 
@@ -116,6 +117,8 @@ class PrivateUpdates:
             if len(close.labels):
                 pull = pull + KEPT_WEIGHT * len(close.labels) / len(kept.labels) * _slope(close, model)
             model = model - AIM_RATE * pull
+            if float(np.linalg.norm(model - self._start)) >= AIM_DISTANCE:
+                break
         return model
 
     def _encoded(self, step: Floats) -> bytes:
