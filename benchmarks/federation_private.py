@@ -61,6 +61,8 @@ class PrivateUpdates:
         self._plan, self._base = plan, vector[self._first :].astype(np.float64)
         self._model = self._last(vector)
         self._cover = self._known.pool.gradients(self._model, plan.clip)
+        self._expected = -plan.learning_rate * plan.cover_pages * self._cover.mean(axis=0)
+        self._directions: dict[str, Floats] = {}
 
     def honest(self, places: NDArray[np.int64], rng: np.random.Generator) -> bytes:
         """Return the update of somebody with these pages: the step of `eitr.model.private`, with seeded noise."""
@@ -74,11 +76,12 @@ class PrivateUpdates:
     def attack(self, name: str, share: float, noisy: bool, rng: np.random.Generator) -> bytes:
         """Return an attacker's update; `share` of its length is the attack, the rest is noise or nothing."""
         plan, size = self._plan, len(self._base)
-        expected = -plan.learning_rate * plan.cover_pages * self._cover.mean(axis=0)
-        step = share * math.sqrt(size) * self._direction(name)
+        if name not in self._directions:  # all attackers have the same
+            self._directions[name] = self._direction(name)
+        step = share * math.sqrt(size) * self._directions[name]
         if noisy:
             step = step + math.sqrt(1 - share**2) * rng.standard_normal(size)
-        return self._encoded(expected + plan.added_noise * step)
+        return self._encoded(self._expected + plan.added_noise * step)
 
     def aim(self, name: str) -> Floats:
         """Return the last layer that slow poisoning or the backdoor wants, found once: validation pages stay right."""
