@@ -141,16 +141,17 @@ def trials() -> list[Trial]:
         "backdoor by 100 identities, 20 networks, 20 people": {"attack": "backdoor"},
     }
     found += [replace(attacked, title=title, **change) for title, change in variants.items()]
-    for noisy in (False, True):
+    for how, noisy, share in (("without noise", False, 0.5), ("with noise", True, 0.5), ("hidden in noise", True, 0.2)):
         found.append(
             Trial(
                 "F4",
-                f"7 people, 3 send steps of biases alone, {'with' if noisy else 'without'} noise",
+                f"7 people, 3 send steps of biases alone, {how}",
                 7,
                 founders=True,
                 attack="bias",
                 identities=3,
                 networks=3,
+                share=share,
                 invited_attackers=True,
                 noisy=noisy,
                 quorum=10,
@@ -420,7 +421,8 @@ def main() -> int:
     training = tree.PAPER if not tree.HAS_PRIVATE else given.training
     extra = dict(one.split("=", 1) for one in given.set)
     only = {name.strip() for name in given.only.split(",")} if given.only else None
-    chosen = [one for one in trials() if (only is None or one.finding in only) and given.match in one.title]
+    every = [one if given.share is None else replace(one, share=given.share) for one in trials()]
+    chosen = [one for one in every if (only is None or one.finding in only) and given.match in one.title]
     if not chosen:
         raise InputError("no trial has this finding and this title")
     results: list[dict[str, Any]] = []
@@ -442,6 +444,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=1, help="how often each trial is repeated, with other pages")
     parser.add_argument("--training", choices=(tree.PRIVATE, tree.PAPER), default=tree.PRIVATE)
     parser.add_argument("--tree", type=Path, help="another checkout: its server and its clients are tried")
+    parser.add_argument("--share", type=float, help="the share of an attacker's update that is the attack, 0 to 1")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the server")
     parser.add_argument("--report", type=Path, nargs="+", help="run nothing: join the JSON files of earlier runs")
     parser.add_argument("--data-dir", type=Path, default=DATA, help="the folder of the development data")
