@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmarks.federation_measures import rounds_to_reach
@@ -14,6 +16,8 @@ from benchmarks.markdown import table
 Result = dict[str, Any]
 _COLOURS = ("#b3261e", "#1f5fa8", "#2e7d32", "#6a1b9a", "#e07b00", "#00838f", "#5f6b76", "#000000")
 _STYLES = ("-", "--", ":", "-.")
+LEAST_RANGE = 6.0
+"""Points that an axis shows at least, so that noise does not look like a fall."""
 
 
 def write_report(results: Sequence[Result], to: Path) -> str:
@@ -143,27 +147,36 @@ def _gains(rounds: Sequence[Result]) -> dict[str, list[float]]:
 
 
 def _draw(results: Sequence[Result], path: Path) -> None:
-    """Draw accuracy by round, one panel for each finding."""
+    """Draw accuracy on all held-out pages and on the people's own kind by round, a row for each finding."""
     findings = list(dict.fromkeys(one["finding"] for one in results))
+    panels = {"accuracy": "all held-out pages", "own_right": "pages of the people's own kind"}
     with mpl.rc_context({"font.size": 10}):
-        figure = Figure(figsize=(11, 4.2 * len(findings)), layout="constrained")
-        for place, finding in enumerate(findings):
-            axes = figure.add_subplot(len(findings), 1, place + 1)
-            for number, one in enumerate(each for each in results if each["finding"] == finding):
-                axes.plot(
-                    [each["round"] for each in one["rounds"]],
-                    [100 * each["accuracy"] for each in one["rounds"]],
-                    color=_COLOURS[number % len(_COLOURS)],
-                    linestyle=_STYLES[number // len(_COLOURS) % len(_STYLES)],
-                    label=f"{one['title']} ({one['commit']} {one['training']})",
-                )
-            axes.set_title(finding, loc="left")
-            axes.set_xlabel("round")
-            axes.set_ylabel("accuracy on real pages, %")
-            axes.grid(color="#d9dde1", linewidth=0.8)
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, frameon=False)
+        figure = Figure(figsize=(16, 4.4 * len(findings)), layout="constrained")
+        grid = figure.subplots(len(findings), len(panels), squeeze=False)
+        for finding, row in zip(findings, grid, strict=True):
+            for axes, (name, title) in zip(row, panels.items(), strict=True):
+                _lines(axes, [one for one in results if one["finding"] == finding], name)
+                axes.set_title(f"{finding}: {title}", loc="left")
+            row[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, frameon=False)
         figure.savefig(path, dpi=120)
+
+
+def _lines(axes: Axes, results: Sequence[Result], name: str) -> None:
+    for number, one in enumerate(results):
+        axes.plot(
+            [each["round"] for each in one["rounds"]],
+            [100 * each[name] if one["people"] or name == "accuracy" else np.nan for each in one["rounds"]],
+            color=_COLOURS[number % len(_COLOURS)],
+            linestyle=_STYLES[number // len(_COLOURS) % len(_STYLES)],
+            label=f"{one['title']} ({one['commit']} {one['training']})",
+        )
+    low, high = axes.get_ylim()
+    middle, half = (low + high) / 2, max(high - low, LEAST_RANGE) / 2
+    axes.set_ylim(middle - half, middle + half)
+    axes.set_xlabel("round")
+    axes.set_ylabel("right, %")
+    axes.grid(color="#d9dde1", linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _percent(share: float | None) -> str:
