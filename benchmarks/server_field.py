@@ -1,22 +1,19 @@
 """Where servers are measured: databases, processes, participants, rounds, and how much memory a process has."""
 
 import os
-import socket
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import psutil
 from sqlalchemy import delete, insert
 
 from benchmarks.server_naive import NaiveUpdate, make_engine
+from benchmarks.server_process import ROOT, Process, StartFailedError, free_port
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import ParticipantRow, RoundStatus
 from eitr.server.domain.clock import now
@@ -24,19 +21,11 @@ from eitr.server.domain.keys import secret_hash
 from eitr.server.domain.rounds import Rounds
 from eitr.server.settings import read_settings
 
-ROOT = Path(__file__).resolve().parent.parent
 SQLITE, POSTGRESQL = "SQLite", "PostgreSQL"
-PATIENCE = 120.0
-"""Seconds within which a server must have started."""
 NO_LIMITS = {"EITR_REQUESTS_PER_MINUTE": "1000000000", "EITR_LOG_LEVEL": "warning"}
 """All clients of a benchmark have one address."""
 ENDLESS = {"EITR_QUORUM": "1000000000", "EITR_MAXIMUM": "1000000000", "EITR_AUTOMATIC_ROUNDS": "false"}
 """Rounds that take as many updates as there are."""
-TICK = 0.02
-
-
-class StartFailedError(Exception):
-    """A server did not start; the message holds the end of what it printed."""
 
 
 class Cluster:
@@ -75,64 +64,6 @@ class Cluster:
         """Stop what was started."""
         if self._postgres is not None:
             self._postgres.cleanup()
-
-
-class Process:
-    """A server that was started: its port, and its memory."""
-
-    def __init__(self, command: list[str], port: int, log: Path, environment: Mapping[str, str]) -> None:
-        self.port, self._log = port, log
-        with log.open("wb") as stream:
-            self._process = subprocess.Popen(
-                command, cwd=ROOT, env=os.environ | dict(environment), stdout=stream, stderr=subprocess.STDOUT
-            )
-        self._system = psutil.Process(self._process.pid)
-        self.most = 0
-        """The largest memory seen so far, in bytes; whoever measures sets it back."""
-        self._ended = threading.Event()
-        self._watching = threading.Thread(target=self._watch, daemon=True)
-        self._watching.start()
-
-    @property
-    def memory(self) -> int:
-        """Bytes of memory that are in use now (the resident set)."""
-        return int(self._system.memory_info().rss)
-
-    @property
-    def processor(self) -> float:
-        """Seconds of processor time so far."""
-        times = self._system.cpu_times()
-        return float(times.user + times.system)
-
-    def wait(self, path: str) -> None:
-        """Wait until it answers."""
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and self._process.poll() is None:
-            try:
-                with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5):
-                    return
-            except OSError:
-                time.sleep(0.1)
-        self.stop()
-        raise StartFailedError(f"the server did not start:\n{self._log.read_text(errors='replace')[-3000:]}")
-
-    def stop(self) -> None:
-        """Ask it to stop, and wait."""
-        self._ended.set()
-        self._watching.join()
-        self._process.terminate()
-        try:
-            self._process.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(TICK):
-            try:
-                self.most = max(self.most, self.memory)
-            except psutil.Error:
-                return
 
 
 @dataclass
@@ -182,7 +113,7 @@ class Ours:
 @contextmanager
 def naive_server(cluster: Cluster, folder: Path, parameters: int) -> Iterator[Naive]:
     """Run the naive endpoint."""
-    address, port = cluster.database("naive"), _free_port()
+    address, port = cluster.database("naive"), free_port()
     command = [sys.executable, "-m", "benchmarks.server_naive", str(port), address, str(parameters)]
     process = Process(command, port, folder / "naive.log", {})
     try:
@@ -206,7 +137,7 @@ def our_server(
 ) -> Iterator[Ours]:
     """Run `eitr serve`, from other sources if some are given, with participants who have enrolled."""
     slug = "".join(letter if letter.isalnum() else "_" for letter in name.lower())
-    address, port = cluster.database(slug), _free_port()
+    address, port = cluster.database(slug), free_port()
     command = [sys.executable, "-c", "from eitr.cli import main; main()", "serve", "--port", str(port)]
     command += ["--folder", str(folder / slug), "--database", address, *(() if worker else ("--no-worker",))]
     environment = {**NO_LIMITS, **settings, "EITR_TRAINING": training}
@@ -223,7 +154,7 @@ def our_server(
 @contextmanager
 def sink() -> Iterator[int]:
     """Run the server that does nothing; yield its port."""
-    port = _free_port()
+    port = free_port()
     with subprocess.Popen(
         [sys.executable, "-m", "benchmarks.server_sink", str(port)], cwd=ROOT, stdout=subprocess.PIPE
     ) as process:
@@ -257,9 +188,3 @@ def _settle(engine: Any, table: str) -> None:
             connection.exec_driver_sql(f"VACUUM (TRUNCATE FALSE) {table}")
             connection.exec_driver_sql("CHECKPOINT")
     os.sync()
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
