@@ -5,7 +5,9 @@ import pytest
 from lxml import html
 from sqlalchemy import select
 
+from eitr.aggregation.fused.rule import DETECTORS
 from eitr.server.dashboard import figures
+from eitr.server.dashboard.detectors import WORDS
 from eitr.server.dashboard.queries import comparison, rounds
 from eitr.server.db.tables import ModelRow, NoteRow, ObservationRow, ParticipantRow, RefusalRow, RoundStatus
 from eitr.server.domain.clock import now
@@ -59,6 +61,11 @@ class TestMeasures:
             session.delete(session.get_one(ObservationRow, (4, out)))
         assert f"Left out, because they were muted or banned: {out[:8]}." in text_of(browser, "/rounds/4")
         assert "left out muted or banned then" in text_of(browser, f"/participants/{out}")
+
+
+def test_every_detector_is_explained_in_a_sentence():
+    for one in DETECTORS:
+        assert WORDS[one.name].question.endswith("?"), one.name
 
 
 class TestNotes:

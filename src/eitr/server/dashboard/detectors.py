@@ -23,6 +23,9 @@ WORDS = {
     "collusion": DetectorWords(
         "Collusion", "Does it pull in a direction that only a few participants share, round after round?"
     ),
+    "concentration": DetectorWords(
+        "Concentration", "Is most of its step in a few parameters, such as the biases, unlike other steps?"
+    ),
     "magnitude": DetectorWords("Length", "Is its step much longer or shorter than is usual in the round?"),
     "validation": DetectorWords(
         "Harm", "Does it make the model worse on a class of the validation pages than other updates do?"
