@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from eitr.aggregation.interface import Scorer
 from eitr.datasets.jsonl import labelled_rows
 from eitr.errors import InputError
-from eitr.model import Network, Vector, predict
+from eitr.model import Network, Vector
 from eitr.model.validation import ValidationPages
 from eitr.pages.page import Page
 from eitr.pages.vocabulary import Vocabulary
@@ -80,7 +80,8 @@ class ValidationSet:
     def grader(self, network: Network, vocabulary: Vocabulary) -> Callable[[Vector], Right]:
         """Return a function that lets a model classify the pages, and returns which ones it gets right."""
         pages = self._prepared(network, vocabulary.to_json())
-        return lambda vector: np.asarray(predict(network, vector, pages.rows).argmax(axis=1) == self.labels)
+        every = np.arange(len(self.labels), dtype=np.int64)
+        return lambda vector: np.asarray(pages.logits(vector, every).argmax(axis=1) == self.labels)
 
     def score(self, network: Network, vector: Vector, vocabulary: Vocabulary) -> Score:
         """Let a model classify the pages, and return the shares that it gets right."""

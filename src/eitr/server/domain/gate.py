@@ -5,7 +5,7 @@ in each class, and over the half of the pages that the rule has not seen. Compar
 small losses would add up. A step that loses too much is shortened, or loses the part that does harm.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -204,38 +204,48 @@ class Gate:
         for length in lengths:
             model = target if length == 1 else np.asarray(base + np.float32(length) * (target - base), np.float32)
             after = grade(model)
-            judged = Judgement(
-                model=model,
-                length=length,
-                before=self.pages.shares(before),
-                after=self.pages.shares(after),
-                reason=self._reason(before, after, references),
-                pages=self.pages.digest,
-                best=references.best.version,
-                newest=references.newest,
-            )
-            if judged.reason is None:
-                return judged
-            tried.append(judged)
-        return tried[0]
+            tried.append((model, length, after))
+            if next(self._losses(before, after, references), None) is None:
+                return self._judgement(model, length, before, after, references, None)
+        model, length, after = tried[0]
+        reason = self._reason(list(self._losses(before, after, references)), after, references)
+        return self._judgement(model, length, before, after, references, reason)
 
-    def _reason(self, before: Right, after: Right, references: References) -> str | None:
-        """Return in words what a model loses that it must not lose; None if it loses no such thing."""
+    def _judgement(
+        self, model: Vector, length: float, before: Right, after: Right, references: References, reason: str | None
+    ) -> Judgement:
+        return Judgement(
+            model=model,
+            length=length,
+            before=self.pages.shares(before),
+            after=self.pages.shares(after),
+            reason=reason,
+            pages=self.pages.digest,
+            best=references.best.version,
+            newest=references.newest,
+        )
+
+    def _losses(self, before: Right, after: Right, references: References) -> Iterator[tuple[Reference, Measure]]:
+        """Yield what a model loses that it must not lose, and compared with which version."""
         first, best = references.first, references.best
-        if first.version == best.version:
-            compared = [(first, f"version {first.version}, the first and the best so far")]
-        else:
-            compared = [
-                (best, f"version {best.version}, the best so far"),
-                (first, f"version {first.version}, the first"),
-            ]
-        for known, title in compared:
-            lost = [one for one in self.measures if self._refused(one, known.right, before, after, references.accepted)]
-            if lost:
-                lost.sort(key=lambda one: one.chance(known.right, after))
-                told = [one.described(known.right, after) for one in lost[:MOST_NAMED]]
-                return f"Compared with {title}: {'. '.join(told)}."
-        return None
+        for known in (best,) if first.version == best.version else (best, first):
+            for measure in self.measures:
+                if self._refused(measure, known.right, before, after, references.accepted):
+                    yield known, measure
+
+    @staticmethod
+    def _reason(losses: list[tuple[Reference, Measure]], after: Right, references: References) -> str:
+        """Return in words what is lost compared with the first of the versions to which something is lost."""
+        known = losses[0][0]
+        lost = [measure for reference, measure in losses if reference is known]
+        lost.sort(key=lambda one: one.chance(known.right, after))
+        roles = [
+            role
+            for role, version in (("the first", references.first.version), ("the best so far", references.best.version))
+            if version == known.version
+        ]
+        told = ". ".join(one.described(known.right, after) for one in lost[:MOST_NAMED])
+        return f"Compared with version {known.version}, {' and '.join(roles)}: {told}."
 
     @staticmethod
     def _refused(measure: Measure, known: Right, before: Right, after: Right, accepted: Reference | None) -> bool:
