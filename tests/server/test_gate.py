@@ -132,7 +132,9 @@ def test_small_losses_do_not_add_up() -> None:
 
 
 def test_a_margin_of_one_allows_any_loss() -> None:
-    found = Gate(PAGES, 1.0, 1.0).judge(BASE, TARGET, lambda model: start() & ~model.any(), versions(start()), list)
+    found = Gate(PAGES, 1.0, 1.0).judge(
+        BASE, TARGET, lambda model: start() & ~model.any(), versions(start()), lambda: TARGET
+    )
     assert (found.reason, found.after.accuracy) == (None, 0.0)
 
 
@@ -200,7 +202,7 @@ def test_a_walk_never_ends_more_than_the_bounds_below_the_best(seed: int) -> Non
     first = best = Reference(1, grade(model))
     for version in range(2, 12):
         target = (model + rng.normal(0, 0.05, 12) + 0.1 * harm).astype(np.float32)
-        found = GATE.judge(model, target, grade, References(version, first, best, None), lambda base=model: base)
+        found = GATE.judge(model, target, grade, References(version, first, best, None), target.copy)
         if found.reason is None:
             model = found.model
             right = grade(model)
