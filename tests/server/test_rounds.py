@@ -218,7 +218,7 @@ def test_a_round_that_makes_the_model_worse_is_quarantined_and_its_evidence_kept
     assert number is not None
     for person in people:
         rng = np.random.default_rng(int(person[:8], 16))
-        spoiled = (rng.normal(0, 30, len(federation.base) - federation.first)).astype("<f4").tobytes()
+        spoiled = (rng.normal(0, 3000, len(federation.base) - federation.first)).astype("<f4").tobytes()
         federation.send(number, person, spoiled)
     federation.worker().step()
     found = federation.rounds.get(number)

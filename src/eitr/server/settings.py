@@ -72,11 +72,12 @@ class ServerSettings(BaseSettings):
         0.01,
         ge=0,
         le=1,
-        description="How much accuracy on these pages a model may lose against the best and the first version; steps "
-        "that lose more are shortened, and if that does not help, the round is quarantined.",
+        description="How much accuracy on these pages a model may lose against the best and the first version, even if "
+        "chance explains it; steps that lose more are shortened, and if that does not help, the round is quarantined. "
+        "1: any loss is allowed.",
     )
     class_margin: float = Field(
-        0.05, ge=0, le=1, description="The same for the pages of each class that has at least 20 of them."
+        0.05, ge=0, le=1, description="The same for the pages of each class with at least 20 of them; 1: any loss."
     )
 
     automatic_rounds: bool = Field(True, description="Whether a new round opens by itself when the last one ended.")

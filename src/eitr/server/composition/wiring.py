@@ -8,6 +8,8 @@ from eitr.io.private import close_to_others, create_folder
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
 from eitr.server.domain import pools
+from eitr.server.domain.decisions import Decisions
+from eitr.server.domain.gate import Gate
 from eitr.server.domain.ingest import Ingest
 from eitr.server.domain.keys import FILE, Key
 from eitr.server.domain.limits import EnrolmentLimit, RequestLimit
@@ -65,6 +67,7 @@ def build_services(settings: ServerSettings) -> Services:
         training=training,
         models=Models(database, training),
         rounds=Rounds(database, settings),
+        decisions=Decisions(database, Gate(scoring, settings.margin, settings.class_margin)),
         participants=Participants(database, key),
         enrolments=EnrolmentLimit(database, key, settings.enrolments_per_hour),
         requests=RequestLimit(settings.requests_per_minute),

@@ -3,9 +3,9 @@
 It is taken while the server runs, in one transaction, and is restored into an empty database of either kind: so a
 backup is also the way from SQLite to PostgreSQL. It holds the server's key and is readable by its owner alone.
 
-Backups outlive rounds, so they hold nothing that a server deletes after a round: neither the bytes of updates nor the
-steps that a rule remembers. A round that was under way is abandoned when the backup is restored: participants send
-again, to the next round.
+Backups outlive rounds, so they hold nothing that a server deletes after a round: neither the bytes of updates, nor the
+steps that a rule remembers, nor the candidates of quarantined rounds. A round that was under way is abandoned when the
+backup is restored: participants send again, to the next round.
 """
 
 import os
@@ -23,12 +23,13 @@ from eitr.errors import InputError
 from eitr.io.private import create_file, create_folder
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import UNDER_WAY, Base, RoundRow, RuleStateRow, UpdateBytesRow
+from eitr.server.db.tables import UNDER_WAY, Base, CandidateRow, RoundRow, RuleStateRow, UpdateBytesRow
 from eitr.server.domain.keys import BYTES, FILE
 from eitr.server.domain.rounds import abandoned
 from eitr.server.domain.rule_states import without_steps
 
 KEY_TABLE = "server_key"
+LEFT_OUT = (UpdateBytesRow.__table__, CandidateRow.__table__)
 AT_A_TIME = 16
 """Rows copied at a time: some are as large as a model."""
 
@@ -101,7 +102,7 @@ def _copied(source: Connection, sink: Connection) -> int:
     count = 0
     there = set(inspect(source).get_table_names())
     for table in Base.metadata.sorted_tables:
-        if table.name not in there or table is UpdateBytesRow.__table__:
+        if table.name not in there or table in LEFT_OUT:
             continue
         for rows in _in_parts(source, table):
             if table is RuleStateRow.__table__:

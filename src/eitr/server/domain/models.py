@@ -18,6 +18,7 @@ from eitr.model import Network, Vector
 from eitr.model.classifier import Classifier
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import UNDER_WAY, AuditRow, ModelRow, RoundRow, VocabularyRow
+from eitr.server.domain import candidates
 from eitr.server.domain.clock import now
 from eitr.server.domain.rounds import abandoned
 from eitr.server.domain.training import PoolFile, Training
@@ -182,7 +183,11 @@ def publish(
     round: int | None = None,
     restored: int | None = None,
 ) -> ModelRow:
-    """Add a version, one above the highest. Two at once cannot both succeed: the number is the primary key."""
+    """Add a version, one above the highest. Two at once cannot both succeed: the number is the primary key.
+
+    Candidates of quarantined rounds are based on the version before it: they are deleted.
+    """
+    candidates.supersede(session)
     weights = vector.astype("<f4").tobytes()
     newest = session.scalar(select(func.max(ModelRow.version))) or 0
     model = ModelRow(

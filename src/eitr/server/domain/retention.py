@@ -19,6 +19,7 @@ from eitr.server.db.tables import (
     UpdateRow,
 )
 from eitr.server.domain.clock import now
+from eitr.server.domain.gate import last_score
 from eitr.server.domain.participants import erase
 from eitr.server.domain.rule_states import forget_steps
 from eitr.server.settings import ServerSettings
@@ -49,10 +50,12 @@ class Retention:
             session.execute(delete(SetupLinkRow).where(SetupLinkRow.expires < moment))
             newest = session.scalar(select(func.max(ModelRow.version))) or 0
             in_use = select(RoundRow.base).where(RoundRow.under_way.is_(True))
+            judged = last_score(session)
             old_models = (
                 ModelRow.version > 1,
                 ModelRow.version <= newest - settings.keep_models,
                 ModelRow.version.not_in(in_use),
+                ModelRow.version != (judged["best"] if judged else 1),  # new models are compared with it
             )
             used_before = session.scalars(select(ModelRow.version).where(*old_models)).all()
             # Rounds remember which version they began with: its row stays, its weights go.

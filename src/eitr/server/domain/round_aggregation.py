@@ -35,7 +35,7 @@ from eitr.server.db.tables import (
     RoundStatus,
     VocabularyRow,
 )
-from eitr.server.domain import moderation, rule_states
+from eitr.server.domain import candidates, moderation, rule_states
 from eitr.server.domain.clock import now
 from eitr.server.domain.formal_privacy import with_noise
 from eitr.server.domain.gate import Gate, Judgement
@@ -113,17 +113,14 @@ class RoundAggregation:
         vocabulary = Vocabulary.from_json(words)
         for participant in refused:
             state = rule.refuse(state, participant, network.size - first)
-        pages = self._gate.pages
-        scorer = pages.scorer(network, vocabulary, vector[:first])
+        scorer = self._gate.pages.shown_pages(network, vocabulary).above(vector[:first]).losses
         sent = Round(vector[first:], updates, ids, index=id, scorer=scorer, added_noise=added_noise)
         state, result = rule.update(state, sent)
         if isinstance(plan, PrivatePlan) and round.published_noise is None:
             result = with_secret_factors(result, vector[first:], updates, ids, self._key)
         result = with_noise(round, plan, vector[first:], updates, result)
         model = np.concatenate([vector[:first], np.asarray(result.model, np.float32)])
-        judgement = self._gate.judge(
-            vector, model, lambda candidate: pages.score(network, candidate, vocabulary), references
-        )
+        judgement = self._gate.judge_step(network, vocabulary, vector, model, plan, references)
         return _Aggregated(
             round=id,
             base=base,
@@ -159,6 +156,8 @@ class RoundAggregation:
                 session, origin="round", vector=judged.model, like=found.base, score=judged.after, round=found.round
             )
             session.get_one(RoundRow, found.round).result = new.version
+        else:
+            candidates.keep(session, found.round, found.judgement.model)
         # Somebody may have left since the updates were read: nothing about them is written.
         involved = {*found.participants, *found.refused}
         here = set(session.scalars(select(ParticipantRow.id).where(ParticipantRow.id.in_(involved))))

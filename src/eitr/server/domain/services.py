@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from eitr.datasets.validation import ValidationSet
 from eitr.server.db.connection import Database
+from eitr.server.domain.decisions import Decisions
 from eitr.server.domain.ingest import Ingest
 from eitr.server.domain.keys import Key
 from eitr.server.domain.limits import EnrolmentLimit, RequestLimit
@@ -28,6 +29,7 @@ class Services:
     training: Training
     models: Models
     rounds: Rounds
+    decisions: Decisions
     participants: Participants
     enrolments: EnrolmentLimit
     requests: RequestLimit

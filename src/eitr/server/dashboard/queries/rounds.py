@@ -8,7 +8,15 @@ from sqlalchemy import func, null, select, union_all
 from sqlalchemy.orm import Session
 
 from eitr.server.dashboard.queries.listing import Listing, paged
-from eitr.server.db.tables import ObservationRow, ParticipantRow, RefusalRow, RoundRow, RoundStatus, UpdateRow
+from eitr.server.db.tables import (
+    CandidateRow,
+    ObservationRow,
+    ParticipantRow,
+    RefusalRow,
+    RoundRow,
+    RoundStatus,
+    UpdateRow,
+)
 from eitr.taxonomy import TOPICS
 
 NO_WEIGHT = 1e-9
@@ -72,6 +80,11 @@ def under_way(session: Session) -> RoundRow | None:
 def refusals_in(session: Session, id: int) -> int:
     """Return how many updates of a round were rejected as invalid."""
     return session.scalar(select(func.count()).select_from(RefusalRow).where(RefusalRow.round == id)) or 0
+
+
+def has_candidate(session: Session, id: int) -> bool:
+    """Say whether the model that the gate refused is still there."""
+    return session.scalar(select(CandidateRow.round).where(CandidateRow.round == id)) is not None
 
 
 def listed(session: Session, page: int = 1) -> Listing:

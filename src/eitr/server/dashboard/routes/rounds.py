@@ -1,4 +1,4 @@
-"""Rounds: the list, one of them in detail, and what an operator can do about the one under way."""
+"""Rounds: the list, one of them in detail, and what an operator can do about one that is under way or quarantined."""
 
 from typing import Annotated
 
@@ -10,11 +10,12 @@ from eitr.server.dashboard.detectors import FUSED
 from eitr.server.dashboard.errors import Conflict
 from eitr.server.dashboard.forms import SubmittedForm
 from eitr.server.dashboard.guard import CsrfCheckedOperator, SignedIn
-from eitr.server.dashboard.queries import participants, rounds
+from eitr.server.dashboard.queries import models, participants, rounds
 from eitr.server.dashboard.queries.listing import Page
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.db.tables import RoundRow, RoundStatus
 from eitr.server.domain import formal_privacy
+from eitr.server.domain.decisions import NoCandidateError, StillRefusedError
 from eitr.server.domain.notes import about_round, notes_about
 from eitr.server.domain.training import NO_POOL
 from eitr.server.web.dependencies import Server
@@ -23,6 +24,9 @@ from eitr.server.web.problems import Problem
 router = APIRouter(prefix="/rounds")
 Id = Annotated[int, Path(ge=1, lt=2**31)]
 LONGEST_REASON = 200
+NO_CANDIDATE = (
+    "The model of round {} is no longer there: somebody has decided about it, or another version was published."
+)
 
 
 @router.get("")
@@ -74,6 +78,7 @@ def detail(server: Server, who: SignedIn, id: Id, number: Page = 1, notice: str 
             senders=None if found.rule else rounds.senders(session, id, number),
             left_out=rounds.left_out(session, id) if found.rule else [],
             notes=notes_about(session, about_round(id)),
+            candidate=rounds.has_candidate(session, id),
             fused=FUSED,
             bar=charts.opinion,
             longest_reason=LONGEST_REASON,
@@ -99,6 +104,59 @@ def abandoned(server: Server, who: CsrfCheckedOperator, sent: SubmittedForm, id:
     if not server.rounds.abandon(id, reason, RoundStatus.OPEN, RoundStatus.CLOSING, who=who.name):
         raise Conflict(f"Round {id} is being aggregated or has ended: it cannot be abandoned any more.")
     return RedirectResponse(address(f"/rounds/{id}", notice="abandoned"), 303)
+
+
+@router.post("/{id}/discard")
+def discarded(server: Server, who: CsrfCheckedOperator, id: Id) -> Response:
+    """Delete the model of a quarantined round."""
+    _known(server, id)
+    try:
+        server.decisions.discard(id, who.name)
+    except NoCandidateError:
+        raise Conflict(NO_CANDIDATE.format(id)) from None
+    return RedirectResponse(address(f"/rounds/{id}", notice="discarded"), 303)
+
+
+@router.post("/{id}/retry")
+def retried(server: Server, who: CsrfCheckedOperator, id: Id) -> Response:
+    """Publish as much of a quarantined round's step as the gate lets through."""
+    _known(server, id)
+    try:
+        server.decisions.retry(id, who.name)
+    except NoCandidateError:
+        raise Conflict(NO_CANDIDATE.format(id)) from None
+    except StillRefusedError as error:
+        raise Conflict(f"Shorter steps are refused, too, and nothing was published. {error}") from None
+    return RedirectResponse(address(f"/rounds/{id}", notice="shortened"), 303)
+
+
+@router.get("/{id}/publish")
+def ask_to_publish(server: Server, who: SignedIn, id: Id) -> Response:
+    """Ask whether to publish the model of a quarantined round, and say what that means."""
+    found = _known(server, id)
+    with server.database.reading() as session:
+        if not rounds.has_candidate(session, id):
+            raise Conflict(NO_CANDIDATE.format(id))
+        return page(
+            "publish_anyway.html",
+            who=who,
+            round=found,
+            current=models.newest(session),
+            under_way=rounds.under_way(session),
+            longest_reason=LONGEST_REASON,
+        )
+
+
+@router.post("/{id}/publish")
+def published(server: Server, who: CsrfCheckedOperator, sent: SubmittedForm, id: Id) -> Response:
+    """Publish the model of a quarantined round although the gate refused it."""
+    _known(server, id)
+    note = sent.text("note", longest=LONGEST_REASON, needed="Say why, for those who read the log later.")
+    try:
+        version = server.decisions.publish_anyway(id, who.name, note)
+    except NoCandidateError:
+        raise Conflict(NO_CANDIDATE.format(id)) from None
+    return RedirectResponse(address(f"/models/{version}", notice="anyway"), 303)
 
 
 def _known(server: Server, id: int) -> RoundRow:
