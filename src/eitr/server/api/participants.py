@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from eitr.server.api.authentication import ParticipantId
 from eitr.server.api.documents import Credentials, Enrolment, Export, problems
+from eitr.server.domain.errors import InvitationNeededError
 from eitr.server.web.dependencies import Server, client_address
 
 router = APIRouter(tags=["participants"])
@@ -17,10 +18,15 @@ router = APIRouter(tags=["participants"])
 )
 def enrol(request: Request, response: Response, server: Server, wish: Enrolment | None = None) -> Credentials:
     """Take part. With the invitation of somebody who takes part already, it is their secret that changes."""
-    server.enrolments.count(client_address(request))
-    enrolled = server.participants.enrol(
-        wish.invitation if wish else None, invited_only=server.settings.enrolment == "invitation"
-    )
+    code, invited_only = wish.invitation if wish else None, server.settings.invited_only
+    if code is None and not invited_only:
+        server.enrolments.count(client_address(request))
+    try:
+        enrolled = server.participants.enrol(code, invited_only=invited_only)
+    except InvitationNeededError:
+        if code is not None:
+            server.enrolments.count_wrong_code(client_address(request))
+        raise
     response.headers["Cache-Control"] = "no-store"
     return Credentials(id=enrolled.id, secret=enrolled.secret)
 
