@@ -162,6 +162,7 @@ def models(study: Study, used: Sequence[Labelled], rounds: int) -> Iterator[Clas
     settings = {
         "EITR_QUORUM": str(study.people),
         "EITR_MINIMUM": "1",
+        "EITR_BOUNDS": "false",
         "EITR_PAUSE_SECONDS": "0",
         "EITR_POLL_SECONDS": "0.05",
         "EITR_ROUND_SECONDS": "3600",

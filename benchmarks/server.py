@@ -50,7 +50,13 @@ from eitr.model.private import trained_from
 BODIES = 16
 """Different updates; with more they no longer fit into the processor's cache, with fewer a rule would find them odd."""
 QUORUM = 50
-ROUNDS = {"EITR_QUORUM": str(QUORUM), "EITR_PAUSE_SECONDS": "0", "EITR_POLL_SECONDS": "0.05", "EITR_MARGIN": "1"}
+ROUNDS = {
+    "EITR_QUORUM": str(QUORUM),
+    "EITR_PAUSE_SECONDS": "0",
+    "EITR_POLL_SECONDS": "0.05",
+    "EITR_MARGIN": "1",
+    "EITR_BOUNDS": "false",
+}
 """Rounds that follow each other at once."""
 
 

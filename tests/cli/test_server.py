@@ -14,7 +14,14 @@ from typer.testing import CliRunner
 from eitr.cli import app
 from eitr.client import Participant as Person
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import InvitationRow, ModelRow, ObservationRow, ParticipantRow, SetupLinkRow
+from eitr.server.db.tables import (
+    InvitationBatchRow,
+    InvitationRow,
+    ModelRow,
+    ObservationRow,
+    ParticipantRow,
+    SetupLinkRow,
+)
 from tests.server.process import Running
 
 
@@ -77,6 +84,18 @@ def test_invitations_are_printed_once_and_kept_as_hashes(tmp_path: Path) -> None
     assert count(folder, InvitationRow) == 3
     stored = (folder / "eitr.db").read_bytes()
     assert not any(code.encode() in stored for code in codes)
+
+
+def test_a_batch_of_invitations_can_be_trusted_more(tmp_path: Path) -> None:
+    folder = tmp_path / "server"
+    command = ["invite", "2", "--note", "study", "--folder", str(folder)]
+    for more in ([], ["--founders"], ["--founders", "--unbounded"]):
+        assert len(CliRunner().invoke(app, [*command, *more]).stdout.split()) == 2
+    with Database(f"sqlite:///{folder / 'eitr.db'}").reading() as session:
+        batches = session.scalars(select(InvitationBatchRow).order_by(InvitationBatchRow.id)).all()
+    trusted = [(one.founders, one.unbounded, one.note, one.who) for one in batches]
+    told = ("study", "command line")
+    assert trusted == [(False, False, *told), (True, False, *told), (True, True, *told)]
 
 
 def test_a_link_for_an_operator_can_be_made_again(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ SETTINGS = {
     "EITR_AUTOMATIC_ROUNDS": "false",
     "EITR_POLL_SECONDS": "0.1",
     "EITR_ENROLMENTS_PER_HOUR": "1000",
+    "EITR_BOUNDS": "false",
     "EITR_REQUESTS_PER_MINUTE": "100000",
     "EITR_LOG_LEVEL": "warning",
 }

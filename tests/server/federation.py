@@ -21,8 +21,10 @@ from eitr.server.domain.keys import Key
 from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.models import Models
 from eitr.server.domain.participants import Participants
+from eitr.server.domain.places import Places
 from eitr.server.domain.rounds import Rounds
 from eitr.server.domain.training import Training
+from eitr.server.domain.trust import network_hash
 from eitr.server.domain.updates import ReceivedUpdate
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
@@ -36,6 +38,7 @@ DEFAULTS = {
     "margin": 1.0,
     "class_margin": 1.0,
     "lease_seconds": 30.0,
+    "bounds": False,  # everybody is new in most tests
     # `update` has no cover pages, whose expected step the server subtracts: it must be small beside the noise.
     "private_learning_rate": 0.005,
 }
@@ -51,7 +54,7 @@ class Federation:
         self.rounds = Rounds(self.database, self.settings)
         self.models = Models(self.database, Training(self.database, self.settings))
         self.participants = Participants(self.database, self.key)
-        self.ingest = Ingest(self.database)
+        self.ingest = Ingest(self.database, Places(self.settings.established_rounds) if self.settings.bounds else None)
         training = Training(self.database, self.settings).of(1)
         assert training is not None
         self.plan = training.plan
@@ -80,18 +83,19 @@ class Federation:
         trained = self.base[self.first :]
         return (trained + rng.normal(0, 0.001, trained.shape)).astype("<f4").tobytes()
 
-    def sent(self, round: int, person: str, data: bytes | None = None) -> ReceivedUpdate:
-        """Return an update as it is received."""
+    def sent(self, round: int, person: str, data: bytes | None = None, address: str = "") -> ReceivedUpdate:
+        """Return an update as it is received; everybody has a network of their own unless an address is given."""
         data = self.update(person, round) if data is None else data
-        return ReceivedUpdate(round, person, PARAMETERS, data, hashlib.sha256(data).digest())
+        network = network_hash(self.key, round, address or person) if self.settings.bounds else None
+        return ReceivedUpdate(round, person, PARAMETERS, data, hashlib.sha256(data).digest(), network)
 
-    def submit(self, round: int, person: str, data: bytes | None = None) -> "Future[None]":
+    def submit(self, round: int, person: str, data: bytes | None = None, address: str = "") -> "Future[None]":
         """Send without waiting."""
-        return self.ingest.receive(self.sent(round, person, data), len(self.base) - self.first)
+        return self.ingest.receive(self.sent(round, person, data, address), len(self.base) - self.first)
 
-    def send(self, round: int, person: str, data: bytes | None = None) -> None:
+    def send(self, round: int, person: str, data: bytes | None = None, address: str = "") -> None:
         """Send and wait; a refusal is raised."""
-        self.submit(round, person, data).result(timeout=LONGEST_SECONDS)
+        self.submit(round, person, data, address).result(timeout=LONGEST_SECONDS)
 
     def full_round(self, people: list[str]) -> int:
         """Open a round, let people send, and return its number."""

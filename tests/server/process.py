@@ -34,6 +34,7 @@ class Running:
             **os.environ,
             "EITR_REQUESTS_PER_MINUTE": "1000000",
             "EITR_ENROLMENTS_PER_HOUR": "1000000",
+            "EITR_BOUNDS": "false",
             **{f"EITR_{name.upper()}": str(value) for name, value in settings.items()},
         }
         self._output = self._log.open("ab")

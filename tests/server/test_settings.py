@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -64,6 +65,27 @@ def test_a_bad_setting_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, name: 
     with pytest.raises(InputError, match=told) as error:
         read_settings()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "invited_only"),
+    [
+        ({}, False),
+        ({"host": "::1"}, False),
+        ({"host": "localhost", "public_address": "http://localhost:8000"}, False),
+        ({"public_address": "http://127.0.0.1:8000/"}, False),
+        ({"host": "0.0.0.0"}, True),
+        ({"host": "::"}, True),
+        ({"host": "192.0.2.1"}, True),
+        ({"public_address": "https://eitr.example.org"}, True),
+        ({"public_address": "eitr.example.org"}, True),
+        ({"public_address": "http://[bad"}, True),
+        ({"host": "0.0.0.0", "enrolment": "open"}, False),
+        ({"enrolment": "invitation"}, True),
+    ],
+)
+def test_beyond_this_machine_people_need_an_invitation(given: dict[str, Any], invited_only: bool) -> None:
+    assert read_settings(**given).invited_only is invited_only
 
 
 def test_a_missing_file_of_settings_is_said(tmp_path: Path) -> None:

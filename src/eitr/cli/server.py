@@ -120,24 +120,30 @@ def operator(folder: Folder = None, database: Database = None) -> None:
 def invite(
     count: Annotated[int, typer.Argument(help="How many codes to make.", min=1, max=100_000)] = 1,
     note: Annotated[str, typer.Option(help="For whom they are; only the operator sees it.")] = "",
+    founders: Annotated[
+        bool, typer.Option("--founders", help="Count them as established from their first round on.")
+    ] = False,
+    unbounded: Annotated[
+        bool, typer.Option("--unbounded", help="Lift the bounds on newcomers and on networks for them.")
+    ] = False,
     folder: Folder = None,
     database: Database = None,
 ) -> None:
     """Make invitations and print their codes, one per line. Save them: the server keeps only hashes.
 
-    Example: `eitr invite 30 --note "course of 2027" > codes.txt`
+    Examples: `eitr invite 8 --note "our team" --founders`,
+    `eitr invite 50 --note "study behind one address" --founders --unbounded > codes.txt`
     """
     from eitr.server.composition.wiring import prepared_database
-    from eitr.server.domain.audit import note as note_action
     from eitr.server.domain.keys import Key
     from eitr.server.domain.participants import Participants
 
     chosen = _settings(folder=folder, database=database)
     found = prepared_database(chosen)[0]
     participants = Participants(found, Key.of(chosen.folder))
-    note_action(found, "command line", "made invitations", count=count, note=note)
-    for _ in range(count):
-        print(participants.invite(note))
+    trusted = {"founders": founders, "unbounded": unbounded}
+    for code in participants.invite_batch(count, note, who="command line", **trusted):
+        print(code)
 
 
 @needs_extra("server")

@@ -1,9 +1,11 @@
 """What an operator can set: declared once, read from the environment or a file, documented by `eitr settings`."""
 
+import ipaddress
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
@@ -58,10 +60,25 @@ class ServerSettings(BaseSettings):
     )
     worker: bool = Field(True, description="Whether `eitr serve` also runs rounds; if not, run `eitr worker`.")
 
-    enrolment: Literal["open", "invitation"] = Field(
-        "open", description="Who may take part: open (anybody) or invitation (people with a code)."
+    enrolment: Literal["auto", "open", "invitation"] = Field(
+        "auto",
+        description="Who may take part: open (anybody), invitation (people with a code), or auto (open if only this "
+        "machine reaches the server, by EITR_HOST and EITR_PUBLIC_ADDRESS; else invitation).",
     )
-    enrolments_per_hour: int = Field(20, ge=1, description="New participants from one network address in an hour.")
+    enrolments_per_hour: int = Field(
+        20, ge=1, description="New participants without an invitation from one network address in an hour."
+    )
+    established_rounds: int = Field(
+        5,
+        ge=1,
+        le=10_000,
+        description="Rounds with weight after which a participant is established; until then, newcomers together have "
+        "at most a quarter of the weight.",
+    )
+    bounds: bool = Field(
+        True,
+        description="Whether newcomers and networks are bounded; false lifts all bounds, for demonstrations and tests.",
+    )
 
     rule: str = Field("fused", description="The aggregation rule; `eitr rules` lists them.")
     rule_settings: list[str] = Field([], description='Its settings, as a JSON list such as ["ramp=5"].')
@@ -252,6 +269,13 @@ class ServerSettings(BaseSettings):
         return self._sources.get(name, "option" if name in self.model_fields_set else "default")
 
     @property
+    def invited_only(self) -> bool:
+        """Whether people need an invitation to take part."""
+        if self.enrolment == "auto":
+            return not (_on_this_machine(self.host) and _on_this_machine(_host_of(self.public_address)))
+        return self.enrolment == "invitation"
+
+    @property
     def private_plan(self) -> PrivatePlan:
         """The instructions for private training."""
         return PrivatePlan(
@@ -334,6 +358,26 @@ def variable(name: str) -> str:
     'EITR_ROUND_SECONDS'
     """
     return PREFIX + name.upper()
+
+
+def _host_of(address: str) -> str:
+    """Return the host of a web address; of an empty one, this machine."""
+    try:
+        return (urlsplit(address if "://" in address else f"//{address}").hostname or "") if address else "localhost"
+    except ValueError:
+        return ""
+
+
+def _on_this_machine(host: str) -> bool:
+    """Say whether a host is a loopback address or a name for one.
+
+    >>> [_on_this_machine(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "eitr.example.org", "")]
+    [True, True, True, False, False, False]
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower().removesuffix(".") == "localhost"
 
 
 def _complaints(error: ValidationError) -> list[str]:

@@ -136,8 +136,17 @@ def test_codes_are_shown_once_and_work(site, browser):
     everywhere = browser.get("/invitations").text + browser.get("/audit").text + browser.get("/export/audit.csv").text
     assert "course of 2028" in everywhere
     assert not any(code in everywhere for code in codes)
-    assert (OPERATOR, "made invitations", {"count": 3, "note": "course of 2028"}) in site.audit()
+    made = {"batch": 1, "count": 3, "note": "course of 2028", "founders": False, "unbounded": False}
+    assert (OPERATOR, "made invitations", made) in site.audit()
     assert all(site.services.participants.enrol(code, invited_only=True).id for code in codes)
+
+
+def test_boxes_say_what_the_people_of_a_batch_are_trusted_with(site, browser):
+    assert browser.act("/invitations", count="2", note="study", founders="yes", unbounded="yes").status_code == 200
+    made = {"batch": 1, "count": 2, "note": "study", "founders": True, "unbounded": True}
+    assert (OPERATOR, "made invitations", made) in site.audit()
+    assert browser.get("/invitations").text.count("1, founders, bounds lifted") == 2
+    assert browser.act("/invitations", count="1", note="", founders="maybe").status_code == 400
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "201", "1e2", "", "two", "٣", "1" * 5000])

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from eitr.server.db.tables import LimitRow, ParticipantRow
+from eitr.server.domain.limits import WRONG_CODES
 from tests.server.cases import naming
 from tests.server.hostile.conftest import RunningServer, ServerStarter, problem
 
@@ -62,13 +63,32 @@ def test_addresses_are_kept_as_keyed_hashes(limited: RunningServer) -> None:
     assert all(len(one.key) == 32 and b"198.51" not in one.key for one in kept)
 
 
-def test_a_wrong_invitation_counts_so_that_codes_cannot_be_tried_out(limited: RunningServer) -> None:
+def test_thirty_invited_people_behind_one_address_enrol_though_somebody_there_types_nonsense(
+    strict: RunningServer,
+) -> None:
     headers = {"X-Forwarded-For": "198.51.100.4"}
-    slugs = [
-        problem(limited.http.post("/api/v2/participants", json={"invitation": f"guess {number}"}, headers=headers))
-        for number in range(ENROLMENTS + 1)
-    ]
-    assert slugs == ["invitation-needed"] * ENROLMENTS + ["too-many-requests"]
+    strict.private.add("198.51.100.4")
+
+    def enrol(code: str) -> httpx.Response:
+        return strict.http.post("/api/v2/participants", json={"invitation": code}, headers=headers)
+
+    slugs = [problem(enrol(f"guess {number}")) for number in range(WRONG_CODES + 5)]
+    assert slugs == ["invitation-needed"] * WRONG_CODES + ["too-many-requests"] * 5
+    codes = [strict.invite() for _ in range(30)]
+    people = [enrol(code) for code in codes]
+    assert {answer.status_code for answer in people} == {201}
+    strict.private |= {answer.json()["secret"] for answer in people}
+    assert enrol("guess").headers["Retry-After"]
+    elsewhere = strict.http.post("/api/v2/participants", json={"invitation": "guess"})
+    assert problem(elsewhere) == "invitation-needed"
+
+
+def test_an_invitation_does_not_count_against_open_enrolment(limited: RunningServer) -> None:
+    headers = {"X-Forwarded-For": "198.51.100.14"}
+    for code in [limited.invite() for _ in range(ENROLMENTS + 1)]:
+        answer = limited.http.post("/api/v2/participants", json={"invitation": code}, headers=headers)
+        assert answer.status_code == 201
+    assert limited.http.post("/api/v2/participants", json={}, headers=headers).status_code == 201
 
 
 def refused_after(ask: Callable[[int], httpx.Response]) -> tuple[int, httpx.Response]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eitr.datasets.validation import ValidationSet
-from eitr.server.db.tables import ObservationRow, RefusalRow, RoundStatus, RuleStateRow
+from eitr.server.db.tables import ObservationRow, RefusalRow, RoundStatus, RuleStateRow, UpdateRow
 from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import read_settings
@@ -67,6 +67,31 @@ def test_a_sound_update_is_answered_alike_whoever_sends_it(judging: tuple[Runnin
     assert _shape(answers[0]) == _shape(answers[1]) == _shape(answers[2])
     assert answers[0].content == answers[1].content
     assert set(answers[0].json()) == {"round", "sha256"}
+
+
+def test_nobody_is_told_that_they_are_established_or_bounded_or_from_where_they_came(starter: ServerStarter) -> None:
+    with starter.open("bounded", bounds="true", enrolment="open") as server:
+        [code] = server.participants.invite_batch(1, "", who="ada", founders=True, unbounded=True)
+        founder, crowd, round = server.enrol(code), [server.enrol() for _ in range(8)], server.open_round(maximum=16)
+        networks = {person.id: {"X_Forwarded_For": f"198.51.100.{place}"} for place, person in enumerate(crowd)}
+        networks[founder.id] = {"X_Forwarded_For": "2001:db8:7:1::1"}
+        server.private |= {"198.51.100", "2001:db8:7"}
+        answers = [server.put(person, round, sound(), **networks[person.id]) for person in [founder, *crowd]]
+        # A network has a quarter of the places. Who finds none is told what everybody is told when a round is full.
+        assert [answer.status_code for answer in answers] == [202] * 5 + [409] * 4
+        assert len({str(_shape(answer)) for answer in answers[:5]}) == 1
+        full = server.open_round(received=16, maximum=16)
+        closed = server.put(founder, full, sound())
+        assert {str((_shape(answer), answer.json())) for answer in [*answers[5:], closed]} == {
+            str((_shape(closed), closed.json()))
+        }
+        kept = [row.network for row in server.rows(UpdateRow, round=round)]
+        assert all(isinstance(one, bytes) and len(one) == 32 for one in kept)
+        assert len(set(kept)) == 2
+        exports = [server.http.get("/api/v2/me/export", headers=one.headers).json() for one in (founder, crowd[0])]
+        assert set(exports[0]) == set(exports[1])
+        assert set(exports[0]["updates"][0]) == set(exports[1]["updates"][0])
+        assert not re.search("establish|founder|bound|network|drawn", json.dumps(exports))
 
 
 @pytest.mark.parametrize("data", [b"invalid", sound()[:-4] + np.float32(np.nan).tobytes()])

@@ -14,6 +14,7 @@ from eitr.server.api.documents import (
     problems,
 )
 from eitr.server.api.etags import NOT_MODIFIED, IfNoneMatch, matches
+from eitr.server.domain.errors import InvitationNeededError
 from eitr.server.domain.round_outcomes import RoundOutcomes
 from eitr.server.web.dependencies import Server, client_address
 
@@ -28,10 +29,15 @@ router = APIRouter(tags=["participants"])
 )
 def enrol(request: Request, response: Response, server: Server, wish: Enrolment | None = None) -> Credentials:
     """Take part. With the invitation of somebody who takes part already, it is their secret that changes."""
-    server.enrolments.count(client_address(request))
-    enrolled = server.participants.enrol(
-        wish.invitation if wish else None, invited_only=server.settings.enrolment == "invitation"
-    )
+    code, invited_only = wish.invitation if wish else None, server.settings.invited_only
+    if code is None and not invited_only:
+        server.enrolments.count(client_address(request))
+    try:
+        enrolled = server.participants.enrol(code, invited_only=invited_only)
+    except InvitationNeededError:
+        if code is not None:
+            server.enrolments.count_wrong_code(client_address(request))
+        raise
     response.headers["Cache-Control"] = "no-store"
     return Credentials(id=enrolled.id, secret=enrolled.secret)
 

@@ -31,8 +31,9 @@ from eitr.server.domain.errors import (
 )
 from eitr.server.domain.ingest import note_refusal
 from eitr.server.domain.services import Services
+from eitr.server.domain.trust import network_hash
 from eitr.server.domain.updates import ReceivedUpdate
-from eitr.server.web.dependencies import Server
+from eitr.server.web.dependencies import Server, client_address
 from eitr.server.web.problems import Problem
 
 router = APIRouter(tags=["rounds"])
@@ -91,7 +92,8 @@ async def send(
     parameters = await _parameters(request, server, id, participant, sha256)
     try:
         data = await _body(request, server, participant, WIDTHS[encoding] * parameters)
-        update = ReceivedUpdate(id, participant, encoding, data, sha256)
+        network = network_hash(server.key, id, client_address(request)) if server.settings.bounds else None
+        update = ReceivedUpdate(id, participant, encoding, data, sha256, network)
         await asyncio.wrap_future(server.ingest.receive(update, parameters))
     except InvalidUpdateError as error:
         server.metrics.refusals.labels(error.code).inc()

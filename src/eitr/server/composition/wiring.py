@@ -16,6 +16,7 @@ from eitr.server.domain.limits import EnrolmentLimit, RequestLimit
 from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.models import Models, publish_shipped
 from eitr.server.domain.participants import Participants
+from eitr.server.domain.places import Places
 from eitr.server.domain.rounds import Rounds
 from eitr.server.domain.services import Services
 from eitr.server.domain.training import Training
@@ -71,7 +72,7 @@ def build_services(settings: ServerSettings) -> Services:
         participants=Participants(database, key),
         enrolments=EnrolmentLimit(database, key, settings.enrolments_per_hour),
         requests=RequestLimit(settings.requests_per_minute),
-        ingest=Ingest(database),
+        ingest=Ingest(database, Places(settings.established_rounds) if settings.bounds else None),
         metrics=metrics,
         worker=Worker(database, settings, scoring, metrics) if settings.worker else None,
     )

@@ -47,6 +47,13 @@ class Form:
             raise Problem("malformed-request", f"“{name}” is a whole number from {least} to {most}.")
         return int(value)
 
+    def checked(self, name: str) -> bool:
+        """Say whether a box is checked."""
+        value = self._fields.get(name, "")
+        if value not in ("", "yes"):
+            raise Problem("malformed-request", f"“{name}” is a box: checked (yes) or not sent.")
+        return value == "yes"
+
 
 async def form(request: Request) -> Form:
     """Return the form of a request. What is too long is not read to its end, whatever its length was said to be."""

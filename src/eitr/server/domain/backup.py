@@ -23,7 +23,7 @@ from eitr.errors import InputError
 from eitr.io.private import create_file, create_folder
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import UNDER_WAY, Base, CandidateRow, RoundRow, RuleStateRow, UpdateBytesRow
+from eitr.server.db.tables import UNDER_WAY, Base, CandidateRow, RoundRow, RuleStateRow, UpdateBytesRow, UpdateRow
 from eitr.server.domain.keys import BYTES, FILE
 from eitr.server.domain.rounds import abandoned
 from eitr.server.domain.rule_states import without_steps
@@ -107,6 +107,8 @@ def _copied(source: Connection, sink: Connection) -> int:
         for rows in _in_parts(source, table):
             if table is RuleStateRow.__table__:
                 rows = [{**row, "arrays": without_steps(row["arrays"]), "projection": None} for row in rows]
+            if table is UpdateRow.__table__:  # known until the round ends, and a restored server abandons it
+                rows = [{**row, "network": None} for row in rows]
             sink.execute(insert(table), rows)
             count += len(rows)
     return count

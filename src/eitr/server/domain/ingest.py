@@ -20,6 +20,7 @@ from eitr.server.db.connection import Database
 from eitr.server.db.tables import Base, Moment, ParticipantRow, RefusalRow, RoundRow, RoundStatus, UpdateRow
 from eitr.server.domain.clock import now
 from eitr.server.domain.errors import AlreadySentError, NotEnrolledError, RoundClosedError, UnknownRoundError
+from eitr.server.domain.places import Places
 from eitr.server.domain.updates import ReceivedUpdate, check
 
 CHECKERS = 2
@@ -32,15 +33,21 @@ MOST_TOGETHER = {True: 32, False: 8}
 # Statements are made once: to make one takes longer than to run it.
 _tables = Base.metadata.tables
 _rounds, _updates = _tables["rounds"].c, _tables["updates"].c
-LOOK = select(_rounds.id, _rounds.state.label("status"), _rounds.deadline, _rounds.received, _rounds.maximum).where(
-    _rounds.id.in_(bindparam("rounds", expanding=True))
-)
+LOOK = select(
+    _rounds.id,
+    _rounds.state.label("status"),
+    _rounds.deadline,
+    _rounds.received,
+    _rounds.maximum,
+    _rounds.published_noise,
+).where(_rounds.id.in_(bindparam("rounds", expanding=True)))
 ADD: dict[str, Any] = {
     dialect: add(_tables["updates"])
     .on_conflict_do_nothing(index_elements=["round", "participant"])
     .returning(_updates.id, _updates.round, _updates.participant)
     for dialect, add in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
 }
+RECEIVED = select(_rounds.received).where(_rounds.id == bindparam("of"))
 KEEP = insert(_tables["octets"])
 _count_then = _rounds.received + bindparam("new", type_=Integer)
 COUNT = (
@@ -61,8 +68,8 @@ Item = tuple[ReceivedUpdate, "Future[None]"]
 class Ingest:
     """Checks and stores the updates of one process."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, places: Places | None = None) -> None:
+        self._database, self._places = database, places
         self._waiting: SimpleQueue[Item | None] = SimpleQueue()
         self._most = MOST_TOGETHER[database.sqlite]
         writers = 1 if database.sqlite else WRITERS
@@ -111,10 +118,16 @@ class Ingest:
             if stop:
                 return
 
+    def _stored(self, batch: list[Item], *, look: bool) -> list[Exception | None]:
+        with self._database.writing() as session:
+            return store(session, [sent for sent, _ in batch], self._places, look=look)
+
     def _store(self, batch: list[Item]) -> None:
         try:
-            with self._database.writing() as session:
-                outcomes = store(session, [sent for sent, _ in batch])
+            try:
+                outcomes = self._stored(batch, look=False)
+            except FillingUpError:
+                outcomes = self._stored(batch, look=True)
         except Exception as error:
             if len(batch) > 1:  # one of them makes all fail: store each by itself
                 for item in batch:
@@ -128,18 +141,29 @@ class Ingest:
                 done.set_exception(outcome)
 
 
+class FillingUpError(Exception):
+    """Others filled a round at the same time, so that places must be looked at."""
+
+
 def _reason(error: Exception) -> Exception:
     if isinstance(error, IntegrityError):
         return NotEnrolledError("The participant has left.")
     return error
 
 
-def store(session: Session, batch: list[ReceivedUpdate]) -> list[Exception | None]:
-    """Store updates in one transaction; return for each why it was not, or None."""
+def store(
+    session: Session, batch: list[ReceivedUpdate], places: Places | None = None, *, look: bool = False
+) -> list[Exception | None]:
+    """Store updates in one transaction; return for each why it was not, or None.
+
+    With `places`, newcomers leave some for others. Who finds none is told the same as when a round is full. A round
+    that is far from full is not looked at; if others fill it at the same time, `FillingUpError` asks to `look`.
+    """
     connection = session.connection()
     rounds = connection.execute(LOOK, {"rounds": list({sent.round for sent in batch})})
     found = {row.id: row for row in rounds}
     outcomes: list[Exception | None] = [_unwanted(found.get(sent.round)) for sent in batch]
+    plenty = {} if places is None else _refuse_without_place(session, batch, outcomes, found, places, look=look)
     wanted = [place for place, outcome in enumerate(outcomes) if outcome is None]
     # In one order everywhere, so that two transactions with the same updates do not deadlock.
     wanted.sort(key=lambda place: (batch[place].round, batch[place].participant))
@@ -154,6 +178,7 @@ def store(session: Session, batch: list[ReceivedUpdate]) -> list[Exception | Non
             "encoding": batch[place].encoding,
             "size": len(batch[place].data),
             "received": moment,
+            "network": batch[place].network,
         }
         for place in wanted
     ]
@@ -178,6 +203,9 @@ def store(session: Session, batch: list[ReceivedUpdate]) -> list[Exception | Non
     for round in {batch[place].round for place in wanted}:
         new = sum(one.round == round for one in added)
         _count(session, round, new)
+        # Others wait now, until this is committed: what they have stored before is counted.
+        if round in plenty and not Places.plenty(plenty[round], session.scalar(RECEIVED, {"of": round}) or 0):
+            raise FillingUpError
     return _unless_received(session, batch, outcomes)
 
 
@@ -187,6 +215,35 @@ def _unwanted(round: Any) -> Exception | None:
     if round.status != RoundStatus.OPEN or round.deadline <= now() or round.received >= round.maximum:
         return RoundClosedError()
     return None
+
+
+def _refuse_without_place(
+    session: Session,
+    batch: list[ReceivedUpdate],
+    outcomes: list[Exception | None],
+    rounds: dict[int, Any],
+    places: Places,
+    *,
+    look: bool,
+) -> dict[int, int]:
+    """Note in `outcomes` which updates find no place in their round.
+
+    Return the maxima of rounds in which nobody looked, because they are far from full; with `look`, of none.
+    """
+    wanted = [place for place, outcome in enumerate(outcomes) if outcome is None]
+    plenty = {}
+    for id in sorted({batch[place].round for place in wanted}):
+        round, here = rounds[id], [place for place in wanted if batch[place].round == id]
+        if round.published_noise is not None:  # such a round takes exactly its quorum, whoever comes
+            continue
+        if not look and places.plenty(round.maximum, round.received + len(here)):
+            plenty[id] = round.maximum
+            continue
+        missing = places.missing(session, round, [batch[place] for place in here])
+        for place in here:
+            if batch[place].participant in missing:
+                outcomes[place] = RoundClosedError()
+    return plenty
 
 
 def _count(session: Session, round: int, new: int) -> None:

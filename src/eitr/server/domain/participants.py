@@ -18,6 +18,8 @@ from sqlalchemy.orm import Session
 
 from eitr.server.db.connection import DELETED, Database
 from eitr.server.db.tables import (
+    AuditRow,
+    InvitationBatchRow,
     InvitationRow,
     KeptReputationRow,
     ObservationRow,
@@ -34,6 +36,7 @@ from eitr.server.domain.errors import BusyError, InvitationNeededError, NotEnrol
 from eitr.server.domain.keys import Key, new_secret, same, secret_hash
 from eitr.server.domain.rounds import changed
 from eitr.server.domain.rule_states import without_steps
+from eitr.server.domain.trust import earned_rounds
 
 INVITATION = "invitation"
 SEEN_EVERY = timedelta(minutes=10)
@@ -149,11 +152,29 @@ class Participants:
             erase(session, id)
 
     def invite(self, note: str) -> str:
-        """Make an invitation and return its code, which is not kept."""
-        code = new_secret()[:24]
+        """Make one invitation and return its code, which is not kept."""
+        return self.invite_batch(1, note, who="server")[0]
+
+    def invite_batch(
+        self, count: int, note: str, *, who: str, founders: bool = False, unbounded: bool = False
+    ) -> list[str]:
+        """Make a batch of invitations and return their codes, which are not kept.
+
+        `founders` are established from their first round on. For `unbounded` people, the bounds on newcomers and on
+        networks do not hold.
+        """
+        codes, moment = [new_secret()[:24] for _ in range(count)], now()
         with self._database.writing() as session:
-            session.add(InvitationRow(hash=self._key.hash(INVITATION, code), note=note, created=now()))
-        return code
+            batch = InvitationBatchRow(note=note, created=moment, who=who, founders=founders, unbounded=unbounded)
+            session.add(batch)
+            session.flush()
+            session.add_all(
+                InvitationRow(hash=self._key.hash(INVITATION, code), note=note, created=moment, batch=batch.id)
+                for code in codes
+            )
+            detail = {"batch": batch.id, "count": count, "note": note, "founders": founders, "unbounded": unbounded}
+            session.add(AuditRow(at=moment, who=who, action="made invitations", detail=detail))
+        return codes
 
     def revoke(self, hash: bytes) -> bool:
         """Revoke an invitation; whoever enrolled with it stays."""
@@ -175,12 +196,14 @@ def erase(session: Session, id: str) -> None:
     if found is None:
         return
     if found.invitation is not None:
+        earned = earned_rounds(session, [id]).get(id, 0)
         for kept in session.scalars(select(RuleStateRow).where(RuleStateRow.participant == id)):
-            # Only the reputation is kept, as numbers between 0 and 1; nothing of the updates themselves.
-            arrays = without_steps(kept.arrays)
+            # Only the reputation is kept, as numbers between 0 and 1, and how many rounds counted for the participant;
+            # nothing of the updates themselves.
+            arrays, rounds = without_steps(kept.arrays), min(kept.rounds, earned)
             session.merge(
                 KeptReputationRow(
-                    invitation=found.invitation, rule=kept.rule, rounds=kept.rounds, arrays=arrays, since=now()
+                    invitation=found.invitation, rule=kept.rule, rounds=rounds, arrays=arrays, since=now()
                 )
             )
         moderation.keep_for_return(session, found)

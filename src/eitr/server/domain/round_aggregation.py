@@ -6,8 +6,9 @@ validation pages is computed once.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +37,14 @@ from eitr.server.db.tables import (
     VocabularyRow,
 )
 from eitr.server.domain import candidates, moderation, rule_states
+from eitr.server.domain.bounds import Draw
 from eitr.server.domain.clock import now
 from eitr.server.domain.formal_privacy import with_noise
 from eitr.server.domain.gate import Gate, Judgement
 from eitr.server.domain.keys import Key
 from eitr.server.domain.models import publish
-from eitr.server.domain.rounds import changed, ending, forget_update_bytes, senders, update_bytes
+from eitr.server.domain.rounds import changed, ending, forget_update_bytes, update_bytes
+from eitr.server.domain.trust import Drawing
 
 SECRET_FACTOR = 0.4
 """Weights are multiplied by a number from 1 minus this to 1 plus this. A participant then learns its weight to no
@@ -61,7 +64,10 @@ class _Aggregated:
     round: int
     base: ModelRow
     participants: list[str]
-    """Who sent an update, in the order of the result's columns."""
+    """Whose updates were judged, in the order of the result's columns."""
+    draw: Draw
+    bounds: dict[str, Any] | None
+    """What the bounds on newcomers and networks did; None if there were none."""
     refused: list[str]
     """Who sent something that is not an update."""
     rule: Rule
@@ -76,8 +82,10 @@ class _Aggregated:
 class RoundAggregation:
     """Ends a round that a worker has claimed. If it is run twice on a round, only one run counts."""
 
-    def __init__(self, database: Database, rule: Rule, gate: Gate, key: Key) -> None:
+    def __init__(self, database: Database, rule: Rule, gate: Gate, key: Key, drawing: Drawing | None = None) -> None:
+        """Without `drawing`, everybody is judged and nobody is bounded."""
         self._database, self._rule, self._gate, self._key = database, rule, gate, key
+        self._drawing = drawing or Drawing(key, established_rounds=1, bounds=False)
 
     def run(self, id: int, owner: str) -> RoundStatus | None:
         """Aggregate a round and end it; return its status, None if another worker has taken over meanwhile."""
@@ -97,7 +105,8 @@ class RoundAggregation:
             chosen = self._rule if round.published_noise is None else FedAvg()
             rule = rule_states.private_rule(chosen, self._key, network, first)
             words = session.get_one(VocabularyRow, base.vocabulary).content.decode()
-            ids, updates = _updates(session, id, vector[first:])
+            draw = self._drawing.draw(session, round)
+            ids, updates = _updates(session, id, vector[first:], draw.judged)
             added_noise = 0.0
             if isinstance(plan, PrivatePlan):
                 added_noise = plan.added_noise
@@ -118,6 +127,10 @@ class RoundAggregation:
         state, result = rule.update(state, sent)
         if isinstance(plan, PrivatePlan) and round.published_noise is None:
             result = with_secret_factors(result, vector[first:], updates, ids, self._key)
+            factors = secret_factors(ids, self._key)
+        else:
+            factors = np.ones(len(ids))
+        result, bounds = draw.bounded(result, vector[first:], updates, ids, factors)
         result = with_noise(round, plan, vector[first:], updates, result)
         model = np.concatenate([vector[:first], np.asarray(result.model, np.float32)])
         judgement = self._gate.judge_step(network, vocabulary, vector, model, plan, references)
@@ -125,6 +138,8 @@ class RoundAggregation:
             round=id,
             base=base,
             participants=ids,
+            draw=draw,
+            bounds=bounds,
             refused=refused,
             rule=rule,
             projection=projection,
@@ -145,6 +160,7 @@ class RoundAggregation:
             "rule_settings": {name: value for name, value in asdict(found.rule).items() if name != HIDDEN_SETTING},
             "score": found.judgement.document,
             "seconds": found.seconds,
+            **({} if found.bounds is None else {"bounds": found.bounds}),
             **ending(),
         }
         mine = (RoundRow.id == found.round, RoundRow.status == RoundStatus.AGGREGATING, RoundRow.owner == owner)
@@ -159,7 +175,7 @@ class RoundAggregation:
         else:
             candidates.keep(session, found.round, found.judgement.model)
         # Somebody may have left since the updates were read: nothing about them is written.
-        involved = {*found.participants, *found.refused}
+        involved = {*found.participants, *found.draw.left_out, *found.refused}
         here = set(session.scalars(select(ParticipantRow.id).where(ParticipantRow.id.in_(involved))))
         session.add_all(one for one in self._observations(found) if one.participant in here)
         state = found.state
@@ -175,6 +191,7 @@ class RoundAggregation:
     def _observations(self, found: _Aggregated) -> Iterator[ObservationRow]:
         """Yield what the rule saw of everybody who sent an update, and of those whose updates were all refused."""
         opinions = found.result.notes.get("opinions", {})
+        established = found.draw.established
         columns = {
             "weight": found.result.weights,
             "positive": found.result.positive,
@@ -187,8 +204,13 @@ class RoundAggregation:
                 participant=participant,
                 refused=participant in found.refused,
                 opinions=opinions.get(participant),
+                established=established[participant],
                 **{name: None if column is None else column[row].item() for name, column in columns.items()},
             )
+        for participant in found.draw.left_out:  # without evidence, for or against
+            if participant not in found.refused:
+                seen = {"weight": 0.0, "established": established[participant]}
+                yield ObservationRow(round=found.round, participant=participant, refused=False, **seen)
         for participant in sorted(set(found.refused) - set(found.participants)):
             reputation = found.rule.standing(found.state, participant)
             yield ObservationRow(round=found.round, participant=participant, refused=True, reputation=reputation)
@@ -231,17 +253,15 @@ def secret_factors(participants: list[str], key: Key) -> Floats:
     return np.asarray(1 + SECRET_FACTOR * (2 * shares - 1))
 
 
-def _updates(session: Session, id: int, base: Vector) -> tuple[list[str], NDArray[np.float32]]:
-    """Return participants and their updates, (n, d), where `base` is what was trained of the base model.
+def _updates(session: Session, id: int, base: Vector, judged: Collection[str]) -> tuple[list[str], NDArray[np.float32]]:
+    """Return judged participants and their updates, (n, d), where `base` is what was trained of the base model.
 
-    Those of participants who are muted or banned are left out: they have no weight, and are no evidence.
     A thousand updates of all parameters are a gigabyte, so each is decoded into its row.
     """
-    table = np.empty((len(senders(session, id)), len(base)), np.float32)
+    table = np.empty((len(judged), len(base)), np.float32)
     came: list[str] = []
-    left_out = moderation.left_out(session)
     for participant, encoding, data in update_bytes(session, id):
-        if participant in left_out:
+        if participant not in judged:
             continue
         table[len(came)] = decoded(encoding, data, base)
         came.append(participant)

@@ -18,6 +18,7 @@ from eitr.server.db.tables import AuditRow, ModelRow, RoundRow, RoundStatus, Upd
 from eitr.server.domain import formal_privacy, moderation
 from eitr.server.domain.clock import now
 from eitr.server.domain.training import RoundTraining, Training
+from eitr.server.domain.trust import enough_trusted
 from eitr.server.settings import ServerSettings
 
 _ANOTHER_BASE = 0
@@ -49,6 +50,8 @@ class Rounds:
     def __init__(self, database: Database, settings: ServerSettings) -> None:
         self._database, self._settings = database, settings
         self._training = Training(database, settings)
+        self._waited: tuple[int, int, int] | None = None
+        """A round, its number of updates, and a minute, in which newcomers waited for others."""
 
     def current(self) -> OpenRound | None:
         """Return the round that takes updates; None if there is none."""
@@ -134,12 +137,34 @@ class Rounds:
         with self._database.reading() as session:
             found = session.scalar(select(RoundRow).where(RoundRow.status == RoundStatus.OPEN))
             counting = 0 if found is None else found.received - moderation.uncounted(session, found.id)
-        if found is None or not _due(found, counting, moment):
+        if found is None or not self._due(found, counting, moment):
             return
         if counting < found.minimum:
             self.abandon(found.id, f"too few updates: {counting} of at least {found.minimum}", RoundStatus.OPEN)
         else:
             self.close(found.id)
+
+    def _due(self, round: RoundRow, counting: int, moment: datetime) -> bool:
+        """Say whether a round must close: at its deadline, or when it is complete and not by newcomers alone.
+
+        `counting` is how many of its updates count: those of muted and banned participants do not.
+        """
+        if moment >= round.deadline:
+            return True
+        grace = timedelta(seconds=round.grace_seconds)
+        quorum = counting >= round.quorum and round.complete is not None and moment >= round.complete + grace
+        if not quorum and round.received < round.maximum:
+            return False
+        if not self._settings.bounds or round.published_noise is not None:
+            return True
+        # Not at every step of a worker: the answer changes when somebody sends, or in the course of time.
+        asked = (round.id, counting, int(moment.timestamp() / 60))
+        if asked == self._waited:
+            return False
+        with self._database.reading() as session:
+            enough = enough_trusted(session, round, self._settings.established_rounds)
+        self._waited = None if enough else asked
+        return enough
 
     def close(self, id: int, who: str = "server") -> bool:
         """Close an open round: it takes no more updates. Say whether it was open."""
@@ -218,21 +243,12 @@ def changed(done: Any) -> bool:
 
 
 def forget_update_bytes(session: Session, round: int) -> None:
-    """Delete the bytes of a round's updates; that they were received stays known."""
+    """Delete the bytes of a round's updates and their networks; that they were received stays known."""
     session.info[DELETED] = True
+    session.execute(update(UpdateRow).where(UpdateRow.round == round).values(network=None))
     session.execute(
         delete(UpdateBytesRow).where(UpdateBytesRow.update.in_(select(UpdateRow.id).where(UpdateRow.round == round)))
     )
-
-
-def senders(session: Session, round: int) -> list[str]:
-    """Return who sent an update to a round whose bytes are still stored, sorted."""
-    query = (
-        select(UpdateRow.participant)
-        .join(UpdateBytesRow, UpdateBytesRow.update == UpdateRow.id)
-        .where(UpdateRow.round == round)
-    )
-    return list(session.scalars(query.order_by(UpdateRow.participant)))
 
 
 def update_bytes(session: Session, round: int) -> Iterator[tuple[str, str, bytes]]:
@@ -245,14 +261,3 @@ def update_bytes(session: Session, round: int) -> Iterator[tuple[str, str, bytes
     )
     for row in found:
         yield row.participant, row.encoding, row.data
-
-
-def _due(round: RoundRow, counting: int, moment: datetime) -> bool:
-    if round.received >= round.maximum or moment >= round.deadline:
-        return True
-    complete = round.complete
-    return (
-        counting >= round.quorum
-        and complete is not None
-        and moment >= complete + timedelta(seconds=round.grace_seconds)
-    )

@@ -23,6 +23,8 @@ class ReceivedUpdate:
     encoding: str
     data: bytes | bytearray
     sha256: bytes
+    network: bytes | None = None
+    """A keyed hash of the network it came from; None if the bounds on networks are lifted."""
 
 
 def check(sent: ReceivedUpdate, parameters: int) -> None:

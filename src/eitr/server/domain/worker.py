@@ -20,6 +20,7 @@ from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.retention import Retention
 from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation
 from eitr.server.domain.rounds import Rounds
+from eitr.server.domain.trust import Drawing
 from eitr.server.settings import ServerSettings
 
 MOST_FAILURES = 5
@@ -41,7 +42,9 @@ class Worker:
         self._rule = settings.make_rule()
         self._database = database
         gate = Gate(scoring, settings.margin, settings.class_margin)
-        self._aggregation = RoundAggregation(database, self._rule, gate, Key.of(settings.folder))
+        key = Key.of(settings.folder)
+        drawing = Drawing(key, settings.established_rounds, settings.bounds)
+        self._aggregation = RoundAggregation(database, self._rule, gate, key, drawing)
         self._retention = Retention(database, settings)
         self._name = f"{socket.gethostname()[:40]}-{secrets.token_hex(6)}"
         self._stop = threading.Event()

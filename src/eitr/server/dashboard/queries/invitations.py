@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from eitr.server.dashboard.queries.listing import Listing, paged
-from eitr.server.db.tables import InvitationRow, ParticipantRow
+from eitr.server.db.tables import InvitationBatchRow, InvitationRow, ParticipantRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,26 @@ class Invited:
     revoked: datetime | None
     participant: str | None
     """Who came with it."""
+    batch: int | None
+    founders: bool | None
+    unbounded: bool | None
 
 
 def listed(session: Session, page: int = 1) -> Listing:
     """Return one page of the invitations, newest first."""
     query = (
-        select(InvitationRow.hash, InvitationRow.note, InvitationRow.created, InvitationRow.revoked, ParticipantRow.id)
+        select(
+            InvitationRow.hash,
+            InvitationRow.note,
+            InvitationRow.created,
+            InvitationRow.revoked,
+            ParticipantRow.id,
+            InvitationBatchRow.id,
+            InvitationBatchRow.founders,
+            InvitationBatchRow.unbounded,
+        )
         .outerjoin(ParticipantRow, ParticipantRow.invitation == InvitationRow.hash)
+        .outerjoin(InvitationBatchRow, InvitationBatchRow.id == InvitationRow.batch)
         .order_by(InvitationRow.created.desc(), InvitationRow.hash)
     )
     found = paged(session, query, page, rows=True)

@@ -93,8 +93,10 @@ def observed(session: Session, participants: list[str], rounds: int) -> list[Obs
 
 
 def voters(session: Session, rounds: list[int]) -> dict[int, int]:
-    """Return how many updates had a weight in each of some rounds."""
-    query = select(ObservationRow.round, func.count(ObservationRow.weight)).where(ObservationRow.round.in_(rounds))
+    """Return how many updates were judged, with a weight, in each of some rounds."""
+    judged = (ObservationRow.weight > 0) | ObservationRow.reputation.is_not(None)
+    counted = func.count(ObservationRow.weight).filter(judged)
+    query = select(ObservationRow.round, counted).where(ObservationRow.round.in_(rounds))
     return {row[0]: row[1] for row in session.execute(query.group_by(ObservationRow.round))}
 
 

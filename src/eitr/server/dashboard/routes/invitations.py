@@ -29,7 +29,7 @@ def listed(server: Server, who: SignedIn, number: Page = 1, notice: str = "") ->
             who=who,
             notice=notice,
             listing=invitations.listed(session, number),
-            enrolment=server.settings.enrolment,
+            invited_only=server.settings.invited_only,
             most=MOST,
             longest=LONGEST_NOTE,
         )
@@ -40,8 +40,8 @@ def made(server: Server, who: CsrfCheckedOperator, sent: SubmittedForm) -> Respo
     """Make invitations and show their codes: now and never again, so this answer is no redirect."""
     count = sent.number("count", 1, MOST)
     note = sent.text("note", longest=LONGEST_NOTE)
-    note_action(server.database, who.name, "made invitations", count=count, note=note)
-    codes = [server.participants.invite(note) for _ in range(count)]
+    founders, unbounded = sent.checked("founders"), sent.checked("unbounded")
+    codes = server.participants.invite_batch(count, note, who=who.name, founders=founders, unbounded=unbounded)
     return page("codes.html", who=who, codes=codes, note=note)
 
 

@@ -53,7 +53,7 @@ def listed(
             sort=sort,
             order=order,
             charts=[one for one in drawn if one],
-            enrolment=server.settings.enrolment,
+            invited_only=server.settings.invited_only,
         )
 
 
