@@ -8,6 +8,7 @@ from eitr.io.private import close_to_others, create_folder
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
 from eitr.server.domain import pools
+from eitr.server.domain.alerts import Alerts
 from eitr.server.domain.ingest import Ingest
 from eitr.server.domain.keys import FILE, Key
 from eitr.server.domain.limits import EnrolmentLimit, RequestLimit
@@ -70,4 +71,5 @@ def build_services(settings: ServerSettings) -> Services:
         ingest=Ingest(database),
         metrics=metrics,
         worker=Worker(database, settings, scoring, metrics) if settings.worker else None,
+        alerts=Alerts(database, settings),
     )
