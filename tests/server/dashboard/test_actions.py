@@ -18,6 +18,9 @@ ACTIONS: tuple[tuple[str, dict[str, str]], ...] = (
     (f"/rounds/{OPEN}/abandon", {"reason": "a test"}),
     ("/models/3/rollback", {}),
     ("/invitations", {"count": "2", "note": "x"}),
+    ("/pause", {"note": "a test"}),
+    ("/resume", {}),
+    ("/alerts/test", {}),
     ("/logout", {}),
 )
 

@@ -42,10 +42,10 @@ class Mail:
             raise DeliveryError("the mail server does not offer what EITR_SMTP_SECURITY or a password needs") from None
         except smtplib.SMTPResponseException as error:
             raise DeliveryError(f"the mail server answered with an error ({error.smtp_code})") from None
-        except smtplib.SMTPException:
-            raise DeliveryError("the mail server ended the connection or is none") from None
-        except TimeoutError:
-            raise DeliveryError(f"the mail server did not answer within {self.timeout:g} s") from None
+        except (smtplib.SMTPException, TimeoutError) as error:
+            if isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError):
+                raise DeliveryError(f"the mail server did not answer within {self.timeout:g} s") from None
+            raise DeliveryError("the mail server ended the connection, or it is not a mail server") from None
         except (OSError, ValueError) as error:  # ValueError: a name that cannot be looked up
             raise DeliveryError(reason(error)) from None
         count = len(self.recipients)

@@ -9,7 +9,7 @@ import logging
 import secrets
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -101,7 +101,7 @@ class Alerts:
             for kind in active.keys() - found.keys() - before:
                 if _is_ours(kind):
                     self._end(active[kind], kind)
-        while not self._stop.is_set() and (task := self._claimed()) is not None:
+        while not self._stop.is_set() and (task := self._claimed(found.keys())) is not None:
             self._send(task, found.get(task.row.kind))
 
     def test(self) -> list[Outcome]:
@@ -139,26 +139,33 @@ class Alerts:
             if changed(session.execute(still.values(active=None, ended=moment))):
                 session.add(AuditRow(at=moment, who="server", action="ended an alert", detail={"kind": kind}))
 
-    def _claimed(self) -> _Task | None:
-        """Take a message that is due, so that no other process sends it; None if there is none."""
+    def _claimed(self, found: Set[str]) -> _Task | None:
+        """Take a message that is due, so that no other process sends it; None if there is none.
+
+        `found` are the problems that there are now, as far as this machine can see them.
+        """
         moment = now()
         with self._database.reading() as session:
-            if next(self._due(session.scalars(_open_rows(moment)).all(), moment), None) is None:
+            if next(self._due(session.scalars(_open_rows(moment)).all(), found, moment), None) is None:
                 return None
         with self._database.writing() as session:
             rows = session.scalars(_open_rows(moment).with_for_update(skip_locked=True)).all()
-            found = next(self._due(rows, moment), None)
-            if found is None:
+            due = next(self._due(rows, found, moment), None)
+            if due is None:
                 return None
-            row, channel, event = found
+            row, channel, event = due
             attempts = _entry(row, channel.name, event).get("attempts", 0) + 1
             lease = moment + timedelta(seconds=LEASE_SECONDS)
             _write(row, channel.name, event, attempts=attempts, next=lease.isoformat())
             return _Task(row, channel, event, attempts)
 
-    def _due(self, rows: Sequence[AlertRow], moment: datetime) -> Iterator[tuple[AlertRow, Channel, Event]]:
-        """Yield what is to be sent now. Of a problem that has ended, only that is still of interest."""
+    def _due(
+        self, rows: Sequence[AlertRow], found: Set[str], moment: datetime
+    ) -> Iterator[tuple[AlertRow, Channel, Event]]:
+        """Yield what is to be sent now. Of a problem that is over, only its end is still of interest."""
         for row in rows:
+            if row.ended is None and row.kind not in found:
+                continue
             event = Event.RAISED if row.ended is None else Event.ENDED
             for channel in self.channels:
                 entry = _entry(row, channel.name, event)
