@@ -38,7 +38,8 @@ class HttpReceiver:
 
     def __init__(self) -> None:
         self.received: list[Posted] = []
-        self.status, self.headers = 204, {}
+        self.status = 204
+        self.headers: dict[str, str] = {}
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -109,7 +110,7 @@ class MailReceiver:
 
     @property
     def mails(self) -> list[EmailMessage]:
-        return [cast(EmailMessage, message_from_bytes(one, policy=SMTP)) for one in self.received]
+        return [message_from_bytes(one, policy=SMTP) for one in self.received]
 
     def close(self) -> None:
         if not self._closed:

@@ -79,7 +79,8 @@ def test_of_two_operators_one_pauses_and_one_resumes(federation) -> None:
         lambda who: switches.pause(federation.database, who, ""),
         lambda who: switches.resume(federation.database, who),
     ):
-        start, done = threading.Barrier(2), []
+        start = threading.Barrier(2)
+        done: list[bool] = []
 
         def run(who, act=act, start=start, done=done):
             start.wait()
