@@ -49,7 +49,7 @@ def test_the_overview_says_what_is_wrong_and_what_to_do_and_every_page_how_much(
     for name, path in paths(site.example).items():
         if name not in ("problem", "extension"):  # what is not there, and what everybody can read
             assert browser.page(path).xpath("string(//a[@class='wrong'])") == words, name
-    assert "validation pages of the package" in page.xpath("string(//details[@class='advice'])")
+    assert "validation pages of the package" in page.xpath("string(//details[@class='suggestions'])")
 
 
 def test_without_problems_nothing_is_said(make_site: MakeSite, tmp_path):
@@ -57,7 +57,7 @@ def test_without_problems_nothing_is_said(make_site: MakeSite, tmp_path):
     page = site.signed_in().page("/")
     assert listed(page) == []
     assert page.xpath("//a[@class='wrong']") == []
-    assert len(page.xpath("//details[@class='advice']//li")) == 1
+    assert len(page.xpath("//details[@class='suggestions']//li")) == 1
 
 
 def test_rounds_are_paused_and_resumed_by_name(make_site: MakeSite):

@@ -164,9 +164,9 @@ def _quarantined(at: Situation) -> HealthProblem | None:
         Severity.SERIOUS if len(failed) >= MANY_IN_A_ROW else Severity.WARNING,
         f"{len(failed)} rounds in a row were quarantined: their models would have lost too much accuracy on the "
         f"validation pages. The model stays at version {failed[0].base}.",
-        "Look at the newest of them: it says which class lost, and who took part. If only a few participants stand "
-        "out, they are the reason. If nobody does, people may have pages that the validation pages lack: add pages of "
-        "that kind to yours (EITR_VALIDATION_PAGES).",
+        "Look at the newest of them: it says which class lost, and who took part. If a few participants stand out, "
+        "they are probably the reason. If nobody does, people may have pages of a kind that the validation pages lack: "
+        "add such pages to yours (EITR_VALIDATION_PAGES).",
         f"/rounds/{failed[0].id}",
         failed[-1].ended,
     )
@@ -260,9 +260,11 @@ def _best(session: Session, pages: str | None) -> tuple[int, dict[str, Any]]:
     Those are what published rounds led to, and what the first of them began with.
     """
     accuracy = RoundRow.score["after"]["accuracy"].as_float()
-    same_pages = RoundRow.score["pages"].as_string() == pages if pages is not None else RoundRow.score.is_not(None)
+    digest = RoundRow.score["pages"].as_string()
+    # Rounds of older programs have no digest.
+    same_pages = digest.is_(None) if pages is None else digest == pages
     judged = select(RoundRow.base, RoundRow.result, RoundRow.score).where(
-        same_pages, RoundRow.status == RoundStatus.PUBLISHED
+        same_pages, accuracy.is_not(None), RoundRow.status == RoundStatus.PUBLISHED
     )
     first = session.execute(judged.order_by(RoundRow.id).limit(1)).one()
     best = session.execute(judged.order_by(accuracy.desc(), RoundRow.id).limit(1)).one()
@@ -442,7 +444,7 @@ def _shipped_validation(at: Situation) -> HealthProblem | None:
     return HealthProblem(
         "validation",
         Severity.ADVICE,
-        "New models are judged by the validation pages of the package. Everybody has them, so that an attacker can "
+        "New models are judged by the validation pages of the package. Everybody has these pages, so an attacker can "
         "make updates that look good on them.",
         'Write a few hundred pages of your own, and keep them secret: one line {"title": "...", "text": "...", '
         '"label": "health"} per page in a file, and EITR_VALIDATION_PAGES=that file. Then restart the server.',
