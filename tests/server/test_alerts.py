@@ -95,6 +95,7 @@ def test_a_problem_is_told_once_and_once_more_when_it_has_ended(alerted, http, m
     assert received["From"] == "eitr@example.org"
     assert received["Subject"].startswith("EITR: Rounds are paused since")
     assert received["Auto-Submitted"] == "auto-generated"
+    assert received["Content-Transfer-Encoding"] == "7bit"
     assert "What to do: Resume them on the overview" in received.get_content()
     assert "secret reason" not in str(received) + str(told)
 

@@ -81,6 +81,7 @@ def as_mail(message: Message, sender: str, recipients: tuple[str, ...]) -> Email
     if message.answers:  # mail programs show it below the one that it answers
         found["In-Reply-To"] = found["References"] = f"<{message.answers}@{domain}>"
     found["Auto-Submitted"] = "auto-generated"  # so that nobody's absence is answered
-    server = f" {message.server}" if message.server else ""
-    found.set_content(f"{message.text}\n-- \nSent by the EITR server{server}. EITR_ALERT_EMAIL says to whom.\n")
+    # Short lines in ASCII, so that the text needs no encoding.
+    server = f"Sent by the EITR server {message.server}".rstrip()
+    found.set_content(f"{message.text}\n-- \n{server}\nEITR_ALERT_EMAIL says to whom.\n")
     return found

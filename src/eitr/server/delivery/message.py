@@ -1,5 +1,6 @@
 """What operators are told: the same words on every channel. No participant and no operator is named in them."""
 
+import re
 import textwrap
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,9 +47,10 @@ class Message:
 
     @property
     def subject(self) -> str:
-        """One line."""
+        """One line: how the first sentence begins."""
         ahead = {Event.RAISED: "EITR: ", Event.ENDED: "EITR, ended: ", Event.TEST: "EITR, test: "}[self.event]
-        return textwrap.shorten(ahead + self.what.removesuffix("."), LONGEST_SUBJECT, placeholder=" ...")
+        first = re.split(r"[:.] ", self.what)[0].removesuffix(".")
+        return textwrap.shorten(ahead + first, LONGEST_SUBJECT, placeholder=" ...")
 
     @property
     def text(self) -> str:
