@@ -1,4 +1,4 @@
-"""`eitr serve`, `worker`, `demo`, `settings`, `operator`, `invite`, `backup` and `restore`."""
+"""`eitr serve`, `worker`, `demo`, `settings`, `operator`, `invite`, `alert`, `backup` and `restore`."""
 
 import json
 import os
@@ -147,6 +147,40 @@ def invite(
 
 
 @needs_extra("server")
+def alert(
+    test: Annotated[bool, typer.Option("--test", help="Send a test alert on every channel that is set up.")] = False,
+    folder: Folder = None,
+    database: Database = None,
+) -> None:
+    """List what is wrong with the server and what to do about it, or send a test alert.
+
+    Examples: `eitr alert`, `eitr alert --test`
+    """
+    from eitr.server.composition.wiring import prepared_database
+    from eitr.server.domain.alerts import Alerts, found_problems
+    from eitr.server.domain.audit import note as note_action
+
+    chosen = _settings(folder=folder, database=database)
+    found = prepared_database(chosen)[0]
+    if not test:
+        with found.reading() as session:
+            problems = found_problems(session, chosen)
+        for problem in problems:
+            print(f"{problem.severity.word}: {problem.what} {problem.aside}".rstrip() + f"\n  What to do: {problem.do}")
+        if not problems:
+            print("Nothing is wrong.")
+        return
+    outcomes = {one.channel: one.error or "delivered" for one in Alerts(found, chosen).test()}
+    if not outcomes:
+        raise InputError("no alerts are set up: set EITR_ALERT_WEBHOOK, or EITR_ALERT_EMAIL and EITR_SMTP_HOST")
+    note_action(found, "command line", "sent a test alert", **outcomes)
+    for channel, outcome in outcomes.items():
+        print(f"{channel}: {outcome}")
+    if set(outcomes.values()) != {"delivered"}:
+        raise typer.Exit(1)
+
+
+@needs_extra("server")
 def backup(
     target: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
     folder: Folder = None,
@@ -197,4 +231,4 @@ def _settings(**given: Any) -> Any:
     return read_settings(Path(named) if named else None, **given)
 
 
-COMMANDS = (serve, worker, demo, settings, operator, invite, backup, restore)
+COMMANDS = (serve, worker, demo, settings, operator, invite, alert, backup, restore)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -34,6 +34,9 @@ Days = Annotated[float, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0)]
 Source = Literal["default", "environment", "file", "option"]
 """Where the value of a setting comes from."""
+SHORTEST_SECRET = 16
+MAIL_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+"""What mail servers and browsers take for an address; no line break, comma or quotation mark can be part of it."""
 
 
 class ServerSettings(BaseSettings):
@@ -203,6 +206,32 @@ class ServerSettings(BaseSettings):
         description="The bearer token that /metrics asks for; empty: it answers this machine only, not a proxy.",
     )
 
+    alert_seconds: Seconds = Field(
+        60.0, description="How often the server looks for problems that operators are alerted of."
+    )
+    alert_webhook: SecretStr = Field(
+        SecretStr(""),
+        description="Where alerts are posted as JSON, such as https://chat.example.org/hook; empty: nowhere.",
+    )
+    alert_webhook_secret: SecretStr = Field(
+        SecretStr(""),
+        description="The key of the HMAC-SHA256 in the header X-EITR-Signature of these posts, at least 16 characters; "
+        "empty: they are not signed.",
+    )
+    alert_email: str = Field(
+        "", description="E-mail addresses that alerts are sent to, separated by commas; empty: no e-mail."
+    )
+    smtp_host: str = Field("", description="The mail server that takes e-mail for EITR_ALERT_EMAIL.")
+    smtp_port: int = Field(587, ge=1, le=65535, description="Its port: usually 587 for starttls, and 465 for tls.")
+    smtp_security: Literal["starttls", "tls", "none"] = Field(
+        "starttls",
+        description="How the connection to it is encrypted: starttls, tls (from its first byte on), or none (not at "
+        "all: only for a mail server on this machine or in a network that you trust).",
+    )
+    smtp_user: str = Field("", description="The name to sign in with at the mail server; empty: without.")
+    smtp_password: SecretStr = Field(SecretStr(""), description="The password to sign in with at the mail server.")
+    smtp_from: str = Field("", description="The sender of e-mail, such as eitr@example.org.")
+
     _sources: dict[str, Source] = PrivateAttr(default_factory=dict)
 
     @field_validator("database")
@@ -218,6 +247,41 @@ class ServerSettings(BaseSettings):
         if value < LEAST_NOISE:
             raise ValueError(f"participants refuse plans with noise below {LEAST_NOISE:g}: set at least so much")
         return value
+
+    @field_validator("alert_webhook")
+    @classmethod
+    def _web_address(cls, value: SecretStr) -> SecretStr:
+        address = value.get_secret_value()
+        if address and not _is_web_address(address):
+            raise ValueError("must be an address that begins with https:// or http://")  # not repeated: it is a secret
+        return value
+
+    @field_validator("alert_webhook_secret")
+    @classmethod
+    def _long_secret(cls, value: SecretStr) -> SecretStr:
+        if 0 < len(value.get_secret_value()) < SHORTEST_SECRET:
+            raise ValueError(f"must have at least {SHORTEST_SECRET} characters: `openssl rand -hex 32` makes some")
+        return value
+
+    @field_validator("alert_email", "smtp_from")
+    @classmethod
+    def _mail_addresses(cls, value: str, info: ValidationInfo) -> str:
+        addresses = mail_addresses(value)
+        if any(not MAIL_ADDRESS.fullmatch(one) for one in addresses):
+            raise ValueError("must be an e-mail address without a name, such as eitr@example.org")
+        if info.field_name == "smtp_from" and len(addresses) > 1:
+            raise ValueError("must be one e-mail address")
+        return value
+
+    @model_validator(mode="after")
+    def _alerts_can_be_sent(self) -> Self:
+        if self.alert_email and not (self.smtp_host and self.smtp_from):
+            raise ValueError("EITR_ALERT_EMAIL needs a mail server and a sender: set EITR_SMTP_HOST and EITR_SMTP_FROM")
+        if bool(self.smtp_user) != bool(self.smtp_password.get_secret_value()):
+            raise ValueError("EITR_SMTP_USER and EITR_SMTP_PASSWORD belong together: set both, or neither")
+        if self.smtp_user and self.smtp_security == "none":
+            raise ValueError("EITR_SMTP_SECURITY=none would send the password unencrypted: use starttls or tls")
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -300,6 +364,11 @@ class ServerSettings(BaseSettings):
         )
 
     @property
+    def own_address(self) -> str:
+        """How others reach the server, for links; nothing if that is not known before it listens."""
+        return self.public_address.rstrip("/") or (f"http://{self.host}:{self.port}" if self.port else "")
+
+    @property
     def database_address(self) -> str:
         """The address of the database, the default one written out."""
         return self.database or f"sqlite:///{self.folder / 'eitr.db'}"
@@ -378,6 +447,24 @@ def _on_this_machine(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host.lower().removesuffix(".") == "localhost"
+
+
+def mail_addresses(value: str) -> list[str]:
+    """Return the addresses of a setting, in which commas separate them.
+
+    >>> mail_addresses("ada@example.org, grace@example.org")
+    ['ada@example.org', 'grace@example.org']
+    """
+    return [one.strip() for one in value.split(",") if one.strip()]
+
+
+def _is_web_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        return known and value.isprintable() and " " not in value
+    except ValueError:
+        return False
 
 
 def _complaints(error: ValidationError) -> list[str]:

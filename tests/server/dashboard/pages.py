@@ -16,6 +16,7 @@ def paths(example: Example | None) -> dict[str, str]:
         "participants": "/participants",
         "models": "/models",
         "invitations": "/invitations",
+        "alerts": "/alerts",
         "audit": "/audit",
         "settings": "/settings",
         "extension": "/extension",

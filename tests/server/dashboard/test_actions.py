@@ -24,6 +24,9 @@ ACTIONS: tuple[tuple[str, dict[str, str]], ...] = (
     (f"/participants/{SOMEBODY}/ban", {"reason": "a test"}),
     ("/notes/round/1", {"text": "a test"}),
     ("/notes/1/delete", {}),
+    ("/pause", {"note": "a test"}),
+    ("/resume", {}),
+    ("/alerts/test", {}),
     ("/logout", {}),
 )
 

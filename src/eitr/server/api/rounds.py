@@ -182,7 +182,9 @@ async def _parameters(request: Request, server: Services, id: int, participant: 
     if found is None:
         raise UnknownRoundError(f"There is no round {id}.")
     round, parameters = found
-    late = round.status != RoundStatus.OPEN or round.deadline <= now()
+    late = round.status != RoundStatus.OPEN
+    if not late and round.deadline <= now():
+        late = not await run_in_threadpool(server.rounds.paused)  # else the deadline moves when rounds go on
     # A participant who missed the first answer, and sends the same again, gets the same answer again.
     if late and await run_in_threadpool(server.rounds.received, id, participant) != sha256:
         raise RoundClosedError

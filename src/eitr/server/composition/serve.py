@@ -14,6 +14,7 @@ from eitr.errors import InputError
 from eitr.server.composition import logs
 from eitr.server.composition.app import application
 from eitr.server.composition.wiring import build_services, prepared_database
+from eitr.server.domain.alerts import Alerts
 from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.operators import setup_link
 from eitr.server.domain.worker import Worker
@@ -61,14 +62,16 @@ def work(settings: ServerSettings, tell: Callable[[str], None]) -> None:
     """Run rounds until a signal comes."""
     logs.configure(settings.log_level)
     database, scoring = prepared_database(settings)
-    worker = Worker(database, settings, scoring, Metrics())
+    worker, alerts = Worker(database, settings, scoring, Metrics()), Alerts(database, settings)
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, lambda *_: worker.stop())
     tell("EITR's worker runs")
     thread = threading.Thread(target=worker.run, name="worker")
     thread.start()
+    alerts.start()
     while thread.is_alive():
         thread.join(timeout=1.0)  # signals are handled between two waits
+    alerts.stop()
     database.close()
 
 

@@ -8,6 +8,7 @@ from eitr.io.private import close_to_others, create_folder
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
 from eitr.server.domain import pools
+from eitr.server.domain.alerts import Alerts
 from eitr.server.domain.decisions import Decisions
 from eitr.server.domain.gate import Gate
 from eitr.server.domain.ingest import Ingest
@@ -75,4 +76,5 @@ def build_services(settings: ServerSettings) -> Services:
         ingest=Ingest(database, Places(settings.established_rounds) if settings.bounds else None),
         metrics=metrics,
         worker=Worker(database, settings, scoring, metrics) if settings.worker else None,
+        alerts=Alerts(database, settings),
     )

@@ -8,6 +8,7 @@ from starlette.staticfiles import StaticFiles
 from eitr.server.dashboard.attempts import Attempts
 from eitr.server.dashboard.errors import SignInNeeded, problem_page, to_login
 from eitr.server.dashboard.routes import (
+    alerts,
     audit,
     entry,
     exports,
@@ -23,7 +24,20 @@ from eitr.server.dashboard.routes import (
 from eitr.server.domain.services import Services
 from eitr.server.web.application import web_application
 
-PARTS = (entry, overview, rounds, participants, models, invitations, audit, exports, extension, notes, settings)
+PARTS = (
+    entry,
+    overview,
+    rounds,
+    participants,
+    models,
+    invitations,
+    alerts,
+    audit,
+    exports,
+    extension,
+    notes,
+    settings,
+)
 STATIC = Path(__file__).parent / "static"
 
 

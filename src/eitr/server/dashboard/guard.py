@@ -4,7 +4,8 @@ Forms of somebody who is signed in carry a keyed hash of the session, which no o
 somebody who is not must come from this site, by what the browser says, with the cookie that was set with the form.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ from fastapi import Depends, Request, Response
 
 from eitr.server.dashboard.errors import Forbidden, SignInNeeded
 from eitr.server.dashboard.forms import Form, SubmittedForm
+from eitr.server.domain.alerts import count
 from eitr.server.domain.keys import Key, new_secret, same
 from eitr.server.domain.operators import signed_in
 from eitr.server.web.dependencies import services_of
@@ -30,6 +32,8 @@ class SignedInOperator:
     name: str
     csrf: str
     """What their forms carry."""
+    problems: Callable[[], int] = field(repr=False, compare=False)
+    """Counts what is wrong with the server; only pages that say so ask."""
 
 
 def cookie(request: Request, name: str) -> str:
@@ -61,7 +65,9 @@ def present(request: Request) -> SignedInOperator | None:
     token = cookie(request, SESSION)
     server = services_of(request)
     name = signed_in(server.database, token) if token else None
-    return None if name is None else SignedInOperator(name, csrf_of(server.key, token))
+    if name is None:
+        return None
+    return SignedInOperator(name, csrf_of(server.key, token), lambda: count(server.database, server.settings))
 
 
 def operator(request: Request) -> SignedInOperator:

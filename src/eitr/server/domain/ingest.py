@@ -19,8 +19,15 @@ from sqlalchemy.orm import Session
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import Base, Moment, ParticipantRow, RefusalRow, RoundRow, RoundStatus, UpdateRow
 from eitr.server.domain.clock import now
-from eitr.server.domain.errors import AlreadySentError, NotEnrolledError, RoundClosedError, UnknownRoundError
+from eitr.server.domain.errors import (
+    AlreadySentError,
+    BusyError,
+    NotEnrolledError,
+    RoundClosedError,
+    UnknownRoundError,
+)
 from eitr.server.domain.places import Places
+from eitr.server.domain.switches import PAUSED
 from eitr.server.domain.updates import ReceivedUpdate, check
 
 CHECKERS = 2
@@ -29,6 +36,8 @@ WRITERS = 4
 """Threads that write to PostgreSQL, each with a connection: while one waits for the disk, others send."""
 MOST_TOGETHER = {True: 32, False: 8}
 """Updates in one transaction, on SQLite and on PostgreSQL, where more would leave other writers idle."""
+PAUSE_RETRY_SECONDS = 600
+"""After which participants may try again whose update came while rounds are paused."""
 
 # Statements are made once: to make one takes longer than to run it.
 _tables = Base.metadata.tables
@@ -40,6 +49,7 @@ LOOK = select(
     _rounds.received,
     _rounds.maximum,
     _rounds.published_noise,
+    PAUSED.label("paused"),
 ).where(_rounds.id.in_(bindparam("rounds", expanding=True)))
 ADD: dict[str, Any] = {
     dialect: add(_tables["updates"])
@@ -212,6 +222,9 @@ def store(
 def _unwanted(round: Any) -> Exception | None:
     if round is None:
         return UnknownRoundError()
+    if round.status == RoundStatus.OPEN and round.paused:
+        # Not that the round is closed: participants keep what they have trained, and send it when rounds go on.
+        return BusyError("Rounds are paused; the update is welcome later.", retry_after=PAUSE_RETRY_SECONDS)
     if round.status != RoundStatus.OPEN or round.deadline <= now() or round.received >= round.maximum:
         return RoundClosedError()
     return None

@@ -6,6 +6,7 @@ from sqlalchemy import delete, func, select
 
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import (
+    AlertRow,
     AuditRow,
     LimitRow,
     ModelRow,
@@ -45,6 +46,7 @@ class Retention:
             for id in session.scalars(select(ParticipantRow.id).where(ParticipantRow.seen < absent)).all():
                 erase(session, id)
             session.execute(delete(AuditRow).where(AuditRow.at < moment - timedelta(days=settings.keep_audit_days)))
+            session.execute(delete(AlertRow).where(AlertRow.ended < moment - timedelta(days=settings.keep_audit_days)))
             session.execute(delete(LimitRow).where(LimitRow.expires < moment))
             session.execute(delete(SessionRow).where(SessionRow.expires < moment))
             session.execute(delete(SetupLinkRow).where(SetupLinkRow.expires < moment))

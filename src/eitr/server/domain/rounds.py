@@ -17,10 +17,13 @@ from eitr.server.db.connection import DELETED, Database
 from eitr.server.db.tables import AuditRow, ModelRow, RoundRow, RoundStatus, UpdateBytesRow, UpdateRow
 from eitr.server.domain import formal_privacy, moderation
 from eitr.server.domain.clock import now
+from eitr.server.domain.switches import PAUSED, pause_of
 from eitr.server.domain.training import RoundTraining, Training
 from eitr.server.domain.trust import enough_trusted
 from eitr.server.settings import ServerSettings
 
+TOO_FEW = "too few updates"
+"""How the reason begins for which a round with too few updates is abandoned."""
 _ANOTHER_BASE = 0
 """The number of no round: a new version was published while the plan for the last one was made."""
 
@@ -56,10 +59,15 @@ class Rounds:
     def current(self) -> OpenRound | None:
         """Return the round that takes updates; None if there is none."""
         with self._database.reading() as session:
-            found = session.scalar(select(RoundRow).where(RoundRow.status == RoundStatus.OPEN))
+            found = session.scalar(select(RoundRow).where(RoundRow.status == RoundStatus.OPEN, ~PAUSED))
         if found is None or found.deadline <= now():
             return None
         return OpenRound(found.id, found.base, found.deadline, found.plan)
+
+    def paused(self) -> bool:
+        """Say whether the operator has paused rounds."""
+        with self._database.reading() as session:
+            return pause_of(session) is not None
 
     def get(self, id: int) -> RoundRow | None:
         """Return a round."""
@@ -73,7 +81,7 @@ class Rounds:
             return session.scalar(query)
 
     def open(self, who: str = "server") -> int | None:
-        """Open a round for the current model; None if one is under way already, or none is possible."""
+        """Open a round for the current model; None if one is under way already, none is possible, or all are paused."""
         while True:
             with self._database.reading() as session:
                 base = session.scalars(select(func.max(ModelRow.version))).one()
@@ -93,7 +101,7 @@ class Rounds:
                     return None
                 if session.scalars(select(func.max(ModelRow.version))).one() != base:
                     return _ANOTHER_BASE
-                if formal_privacy.exhausted(session, settings):
+                if pause_of(session) is not None or formal_privacy.exhausted(session, settings):
                     return None
                 added = RoundRow(
                     status=RoundStatus.OPEN,
@@ -120,10 +128,12 @@ class Rounds:
             return None
 
     def open_if_due(self) -> int | None:
-        """Open a round if rounds open by themselves, none is under way, and the pause is over."""
+        """Open a round if rounds open by themselves, none is under way, and enough time has passed."""
         if not self._settings.automatic_rounds:
             return None
         with self._database.reading() as session:
+            if pause_of(session) is not None:
+                return None
             if session.scalar(select(RoundRow.id).where(RoundRow.under_way.is_(True))) is not None:
                 return None
             ended = session.scalar(select(func.max(RoundRow.ended)))
@@ -135,12 +145,12 @@ class Rounds:
         """Close the open round at its quorum, its maximum or its deadline; abandon it if too few came."""
         moment = now()
         with self._database.reading() as session:
-            found = session.scalar(select(RoundRow).where(RoundRow.status == RoundStatus.OPEN))
+            found = session.scalar(select(RoundRow).where(RoundRow.status == RoundStatus.OPEN, ~PAUSED))
             counting = 0 if found is None else found.received - moderation.uncounted(session, found.id)
         if found is None or not self._due(found, counting, moment):
             return
         if counting < found.minimum:
-            self.abandon(found.id, f"too few updates: {counting} of at least {found.minimum}", RoundStatus.OPEN)
+            self.abandon(found.id, f"{TOO_FEW}: {counting} of at least {found.minimum}", RoundStatus.OPEN)
         else:
             self.close(found.id)
 
@@ -189,7 +199,8 @@ class Rounds:
                 select(RoundRow.id)
                 .where(
                     (RoundRow.status == RoundStatus.CLOSING)
-                    | ((RoundRow.status == RoundStatus.AGGREGATING) & (RoundRow.lease < moment))
+                    | ((RoundRow.status == RoundStatus.AGGREGATING) & (RoundRow.lease < moment)),
+                    ~PAUSED,
                 )
                 .with_for_update(skip_locked=True)
             )

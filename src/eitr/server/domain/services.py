@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from eitr.datasets.validation import ValidationSet
 from eitr.server.db.connection import Database
+from eitr.server.domain.alerts import Alerts
 from eitr.server.domain.decisions import Decisions
 from eitr.server.domain.ingest import Ingest
 from eitr.server.domain.keys import Key
@@ -36,6 +37,7 @@ class Services:
     ingest: Ingest
     metrics: Metrics
     worker: Worker | None
+    alerts: Alerts
     _ended: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
 
@@ -44,6 +46,7 @@ class Services:
         fresh = threading.Thread(target=self.models.keep_fresh, args=(self._ended,), name="models", daemon=True)
         fresh.start()
         self._threads.append(fresh)
+        self.alerts.start()
         if self.worker is not None:
             thread = threading.Thread(target=self.worker.run, name="worker", daemon=True)
             thread.start()
@@ -54,6 +57,7 @@ class Services:
         self._ended.set()
         if self.worker is not None:
             self.worker.stop()
+        self.alerts.stop()
         for thread in self._threads:
             thread.join()
         self.ingest.close()

@@ -50,6 +50,7 @@ def listed(server: Server, who: SignedIn, number: Page = 1, notice: str = "") ->
 @router.post("/open")
 def opened(server: Server, who: CsrfCheckedOperator) -> Response:
     """Open a round now."""
+    _check_not_paused(server)
     if server.rounds.open(who=who.name) is None:
         if server.training.of(server.models.current().version) is None:
             raise Conflict(NO_POOL)
@@ -89,6 +90,7 @@ def detail(server: Server, who: SignedIn, id: Id, number: Page = 1, notice: str 
 def closed(server: Server, who: CsrfCheckedOperator, id: Id) -> Response:
     """Close an open round now: what was received is aggregated."""
     found = _known(server, id)
+    _check_not_paused(server)
     if found.received == 0:
         raise Conflict("Nothing was received yet, so there is nothing to aggregate. Abandon it instead.")
     if not server.rounds.close(id, who=who.name):
@@ -157,6 +159,11 @@ def published(server: Server, who: CsrfCheckedOperator, sent: SubmittedForm, id:
     except NoCandidateError:
         raise Conflict(NO_CANDIDATE.format(id)) from None
     return RedirectResponse(address(f"/models/{version}", notice="anyway"), 303)
+
+
+def _check_not_paused(server: Server) -> None:
+    if server.rounds.paused():
+        raise Conflict("Rounds are paused. Resume them on the overview first.")
 
 
 def _known(server: Server, id: int) -> RoundRow:
