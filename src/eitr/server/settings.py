@@ -316,6 +316,11 @@ class ServerSettings(BaseSettings):
         )
 
     @property
+    def https(self) -> bool:
+        """Whether browsers reach the server by https."""
+        return self.public_address.startswith("https://")
+
+    @property
     def database_address(self) -> str:
         """The address of the database, the default one written out."""
         return self.database or f"sqlite:///{self.folder / 'eitr.db'}"

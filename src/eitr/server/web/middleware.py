@@ -15,7 +15,7 @@ from eitr.server.domain.limits import RequestLimit
 from eitr.server.domain.metrics import Metrics
 from eitr.server.web.errors import Render
 from eitr.server.web.problems import Problem
-from eitr.server.web.security_headers import SECURITY_HEADERS
+from eitr.server.web.security_headers import HTTPS_ONLY, SECURITY_HEADERS
 
 LARGEST_BODY = 64 * 1024
 """Bytes of a body that no handler streams: forms and small documents."""
@@ -34,9 +34,11 @@ class RequestGuard:
         body_seconds: float,
         render: Render,
         streamed: Sequence[str],
+        https: bool,
     ) -> None:
         self._app, self._limit, self._metrics = app, limit, metrics
         self._body_seconds, self._render = body_seconds, render
+        self._headers = {**SECURITY_HEADERS, **(HTTPS_ONLY if https else {})}
         self._streamed = [compile_path(path)[0] for path in streamed]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,7 +53,7 @@ class RequestGuard:
             if message["type"] == "http.response.start":
                 status, begun = message["status"], True
                 headers = MutableHeaders(scope=message)
-                for name, value in SECURITY_HEADERS.items():
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
             await send(message)
 
