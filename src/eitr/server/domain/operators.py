@@ -1,6 +1,8 @@
 """Operators: setup links, passwords and sessions."""
 
+import os
 from datetime import timedelta
+from pathlib import Path
 
 import argon2
 from sqlalchemy import delete, func, select
@@ -14,6 +16,8 @@ from eitr.server.domain.keys import new_secret, secret_hash
 from eitr.server.domain.rounds import changed
 
 LINK_HOURS = 1
+LINK_FILE = "setup-link"
+"""The file in the server's folder that has the first link, where nobody watches the start."""
 SHORTEST_PASSWORD = 12
 LONGEST_PASSWORD = 1000
 LINK_USED = "The link was used, or is too old: make a new one with `eitr operator`."
@@ -36,6 +40,20 @@ def setup_link(database: Database, *, again: bool = False) -> str | None:
         code = new_secret()
         session.add(SetupLinkRow(hash=secret_hash(code), expires=now() + timedelta(hours=LINK_HOURS)))
         return code
+
+
+def write_link_file(folder: Path, link: str) -> Path:
+    """Write a link to a file that only its owner can read; return the file."""
+    path = folder / LINK_FILE
+    delete_link_file(folder)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+        stream.write(f"{link}\n")
+    return path
+
+
+def delete_link_file(folder: Path) -> None:
+    """Delete the file: its link was used, or there is another one."""
+    (folder / LINK_FILE).unlink(missing_ok=True)
 
 
 def set_password(database: Database, code: str, name: str, password: str) -> None:

@@ -12,7 +12,14 @@ from eitr.server.dashboard.guard import CsrfCheckedOperator
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.domain.audit import note as note_action
 from eitr.server.domain.errors import DomainError, InvalidInputError
-from eitr.server.domain.operators import SHORTEST_PASSWORD, link_is_valid, set_password, sign_in, sign_out
+from eitr.server.domain.operators import (
+    SHORTEST_PASSWORD,
+    delete_link_file,
+    link_is_valid,
+    set_password,
+    sign_in,
+    sign_out,
+)
 from eitr.server.web.dependencies import Server, client_address
 from eitr.server.web.errors import as_problem
 
@@ -55,6 +62,7 @@ def set_a_password(request: Request, server: Server, sent: SubmittedForm) -> Res
             shortest=SHORTEST_PASSWORD,
         )
     attempts.succeeded(asking, name)
+    delete_link_file(server.settings.folder)
     return RedirectResponse(address("/login", notice="password"), 303)
 
 
