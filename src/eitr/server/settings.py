@@ -19,7 +19,18 @@ from eitr.errors import InputError
 from eitr.model.plan import TrainingPlan
 from eitr.model.private import PrivatePlan
 from eitr.model.published_noise import epsilon
-from eitr.model.round_plan import FULL_STEP, LARGEST, LEAST_NOISE, PRIVATE
+from eitr.model.round_plan import (
+    FULL_STEP,
+    LARGEST,
+    LARGEST_BATCH,
+    LARGEST_DROPOUT,
+    LARGEST_RATE,
+    LEAST_NOISE,
+    MOST_BATCHES,
+    MOST_COVER_PAGES,
+    MOST_EPOCHS,
+    PRIVATE,
+)
 from eitr.settings import parse_settings
 
 PREFIX = "EITR_"
@@ -111,7 +122,10 @@ class ServerSettings(BaseSettings):
         1, description="Private training: how many of the last layers are trained, never the first one."
     )
     cover_pages: int = Field(
-        200, ge=0, le=MOST, description="Private training: public pages that are trained on beside own ones."
+        200,
+        ge=0,
+        le=MOST_COVER_PAGES,
+        description="Private training: public pages that are trained on beside own ones.",
     )
     own_weight: float = Field(
         4.0,
@@ -136,13 +150,22 @@ class ServerSettings(BaseSettings):
         description="Private training: learning rate of the one step if the quorum is at least 50; smaller in "
         "proportion with a smaller quorum, because less of the noise averages out.",
     )
-    epochs: Count = Field(10, description="Training as in the paper: passes over a participant's pages.")
-    max_batches: Count = Field(30, description="Training as in the paper: batches in an epoch, at most.")
-    batch_size: Count = Field(64, description="Training as in the paper: pages in a batch.")
-    learning_rate: float = Field(0.01, ge=0, le=LARGEST, description="Training as in the paper: learning rate of SGD.")
+    epochs: int = Field(
+        10, ge=1, le=MOST_EPOCHS, description="Training as in the paper: passes over a participant's pages."
+    )
+    max_batches: int = Field(
+        30, ge=1, le=MOST_BATCHES, description="Training as in the paper: batches in an epoch, at most."
+    )
+    batch_size: int = Field(64, ge=1, le=LARGEST_BATCH, description="Training as in the paper: pages in a batch.")
+    learning_rate: float = Field(
+        0.01, gt=0, le=LARGEST_RATE, description="Training as in the paper: learning rate of SGD."
+    )
     momentum: float = Field(0.8, ge=0, lt=1, description="Training as in the paper: momentum of SGD.")
     dropout: float = Field(
-        0.5, ge=0, lt=1, description="Training as in the paper: the share of hidden units that dropout sets to 0."
+        0.5,
+        ge=0,
+        le=LARGEST_DROPOUT,
+        description="Training as in the paper: the share of hidden units that dropout sets to 0.",
     )
 
     published_noise: float = Field(
