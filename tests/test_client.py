@@ -1,5 +1,7 @@
 """The Python participant, against servers that are slow, busy, broken or lying."""
 
+import contextlib
+import gzip
 import hashlib
 import json
 import threading
@@ -18,7 +20,7 @@ from eitr.model.classifier import Classifier
 from eitr.model.plan import TrainingPlan
 from eitr.model.private import PrivatePlan, trained_from
 from eitr.model.update_encoding import DIFFERENCE, PARAMETERS
-from eitr.pages import Page
+from eitr.pages import Page, Vocabulary
 from eitr.pages.pool import Pool
 
 SHIPPED = Classifier.shipped()
@@ -32,9 +34,11 @@ FIRST = trained_from(SHIPPED.model.network, 1)
 MANIFEST: dict[str, Any] = {
     "protocol": 2,
     "version": 1,
+    "created": "2027-01-01T00:00:00+00:00",
     "classes": ["health", "politics", "religion", "sexual-orientation", "ethnicity", "non-sensitive"],
     "layers": [1000, 256, 32, 6],
-    "weights": {"sha256": hashlib.sha256(WEIGHTS).hexdigest()},
+    "parameters": 264678,
+    "weights": {"sha256": hashlib.sha256(WEIGHTS).hexdigest(), "bytes": len(WEIGHTS)},
     "vocabulary": {"sha256": hashlib.sha256(VOCABULARY).hexdigest()},
     "pool": {"sha256": POOL_HASH, "bytes": len(POOL), "pages": POOL_PAGES},
     "training": {"method": "private", "layers": 1, "clip": 0.15},
@@ -92,7 +96,8 @@ class Fake:
                 for name, value in {**headers, "Content-Length": str(len(data))}.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(data)
+                with contextlib.suppress(ConnectionError):  # the client stops reading what is too long
+                    self.wfile.write(data)
 
             do_GET = do_POST = do_PUT = do_DELETE = _any  # noqa: N815
 
@@ -268,7 +273,15 @@ def test_two_updates_of_the_same_pages_have_other_noise_and_other_cover_pages(fa
 
 @pytest.mark.parametrize(
     "changes",
-    [{"noise": 3.9}, {"noise": 0}, {"layers": 3}, {"clip": 1001.0}, {"own_weight": 1e9}, {"learning_rate": 2000.0}],
+    [
+        {"cover_pages": 100_001},
+        {"noise": 3.9},
+        {"noise": 0},
+        {"layers": 3},
+        {"clip": 1001.0},
+        {"own_weight": 1e9},
+        {"learning_rate": 2000.0},
+    ],
 )
 def test_a_plan_out_of_bounds_is_refused_and_nothing_is_sent(
     fake: Fake, me: Participant, changes: dict[str, float]
@@ -331,7 +344,7 @@ def test_a_pool_of_another_vocabulary_is_refused(fake: Fake, me: Participant) ->
     shipped = Pool.from_bytes(POOL, width=1000)
     other = Pool(shipped.rows, shipped.labels, bytes(32)).to_bytes()
     sha256 = hashlib.sha256(other).hexdigest()
-    fake.serve_model(pool={"sha256": sha256})
+    fake.serve_model(pool={"sha256": sha256, "bytes": len(other), "pages": POOL_PAGES})
     fake.on("GET", f"/api/v2/pools/{sha256}", (200, other))
     with pytest.raises(InputError, match="another vocabulary"):
         me.pool(1)
@@ -367,6 +380,20 @@ def a_flipped_bit(data: bytes) -> bytes:
     return bytes([data[0] ^ 1]) + data[1:]
 
 
+SMALL_VOCABULARY = Vocabulary(("church", "clinic", "party"), np.ones(3)).to_json().encode()
+
+
+def serve_vocabulary(fake: Fake, data: bytes) -> None:
+    """Announce and serve another vocabulary."""
+    fake.serve_model(vocabulary={"sha256": hashlib.sha256(data).hexdigest()})
+    fake.on("GET", "/api/v2/models/1/vocabulary", (200, data))
+
+
+def serve_compressed(fake: Fake) -> None:
+    """Answer with few bytes that would become many."""
+    fake.on("GET", "/api/v2/models/1/weights", (200, gzip.compress(bytes(100 << 20)), {"Content-Encoding": "gzip"}))
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -374,7 +401,37 @@ def a_flipped_bit(data: bytes) -> bytes:
         (lambda fake: fake.on("GET", "/api/v2/models/1/vocabulary", (200, VOCABULARY + b" ")), "vocabulary"),
         (lambda fake: fake.serve_model(classes=["a", "b"]), "other classes"),
         (lambda fake: fake.serve_model(layers="many"), "layers"),
-        (lambda fake: fake.serve_model(layers=[1000, 6]), "bytes, not"),
+        (lambda fake: fake.serve_model(layers=[1000, 6]), "another number of parameters"),
+        (lambda fake: fake.serve_model(layers=[1000, 256, 32, 7]), "do not fit the classes"),
+        (lambda fake: fake.serve_model(layers=[10**6, 10**6, 6]), "another number of parameters"),
+        (
+            lambda fake: fake.serve_model(
+                layers=[10**5, 1000, 6], parameters=100007006, weights={**MANIFEST["weights"], "bytes": 400028024}
+            ),
+            "larger than any model",
+        ),
+        (lambda fake: fake.serve_model(parameters=264679), "another number of parameters"),
+        (lambda fake: fake.serve_model(weights={**MANIFEST["weights"], "bytes": 4}), "another number of parameters"),
+        (lambda fake: fake.serve_model(weights={"sha256": "../..", "bytes": len(WEIGHTS)}), "sha256"),
+        (lambda fake: fake.serve_model(weights="many"), "weights"),
+        (lambda fake: fake.serve_model(vocabulary={}), "sha256"),
+        (lambda fake: fake.serve_model(vocabulary=None), "vocabulary"),
+        (lambda fake: fake.serve_model(created="yesterday"), "created"),
+        (lambda fake: fake.serve_model(created="2027-13-01T00:00:00+00:00"), "created"),
+        (lambda fake: fake.serve_model(version=0), "version"),
+        (lambda fake: fake.serve_model(version=2**60), "version"),
+        (lambda fake: fake.serve_model(version=True), "version"),
+        (lambda fake: fake.serve_model(protocol=99), "another version of the protocol"),
+        (lambda fake: fake.serve_model(protocol=True), "another version of the protocol"),
+        (lambda fake: fake.serve_model(protocol=None), "another version of the protocol"),
+        (lambda fake: fake.on("GET", "/api/v2/model", (200, b" " * 100_000)), "longer than the 65536 bytes"),
+        (lambda fake: fake.on("GET", "/api/v2/model", (200, b"{" * 60_000)), "not JSON"),
+        (lambda fake: fake.on("GET", "/api/v2/models/1/weights", (200, bytes(2 << 20))), "longer than the 1058712"),
+        (lambda fake: fake.on("GET", "/api/v2/models/1/vocabulary", (200, bytes(17 << 20))), "longer than"),
+        (lambda fake: fake.on("GET", "/api/v2/models/1/weights", (302, b"", {"Location": "/"})), "302"),
+        (lambda fake: serve_compressed(fake), "compressed"),
+        (lambda fake: serve_vocabulary(fake, b"\xff"), "not UTF-8"),
+        (lambda fake: serve_vocabulary(fake, SMALL_VOCABULARY), "3 words, not 1000"),
         (lambda fake: fake.serve_model(version="one"), "version"),
         (lambda fake: fake.on("GET", "/api/v2/model", (200, b"<html>")), "not JSON"),
         (lambda fake: fake.on("GET", "/api/v2/model", (200, b"[]")), "not a JSON object"),
@@ -387,6 +444,131 @@ def test_a_model_that_is_not_what_was_announced_is_refused(
     change(fake)
     with pytest.raises(InputError, match=told):
         me.model()
+
+
+def test_a_lower_version_than_before_is_refused(fake: Fake, me: Participant, slept: list[float]) -> None:
+    fake.serve_model(version=5)
+    fake.serve_files(5)
+    me.model()
+    assert me.version == 5
+    fake.serve_model(version=4)
+    fake.serve_files(4)
+    with pytest.raises(InputError, match="offers version 4 of the model, though it had 5 before"):
+        me.model()
+    assert len(slept) == 3
+    # Also after a restart, if the program kept the number.
+    with (
+        Participant(fake.address, version=me.version, attempts=1) as again,
+        pytest.raises(InputError, match="though it had 5 before"),
+    ):
+        again.model()
+    assert not [one for one in fake.asked if one[1].startswith("/api/v2/models/4/")]
+
+
+def test_a_process_that_learns_of_a_version_late_is_asked_again(
+    fake: Fake, me: Participant, slept: list[float]
+) -> None:
+    fake.serve_model(version=2)
+    fake.serve_files(2)
+    me.model()
+    old, new = (200, {**MANIFEST, "version": 1}), (200, {**MANIFEST, "version": 2})
+    fake.on("GET", "/api/v2/model", old, old, new)
+    me.model()
+    assert slept == [0.2, 0.4]
+
+
+def test_a_version_never_changes(fake: Fake, me: Participant) -> None:
+    fake.serve_model()
+    me.model()
+    other = a_flipped_bit(WEIGHTS)
+    fake.serve_model(weights={"sha256": hashlib.sha256(other).hexdigest(), "bytes": len(other)})
+    with pytest.raises(InputError, match="another version 1 of the model than before"):
+        me.model()
+
+
+def test_a_base_whose_manifest_was_seen_is_checked_by_it_whatever_its_etag(fake: Fake, me: Participant) -> None:
+    fake.serve_model()
+    assert me.model() is not None
+    me._classifiers.clear()  # as if it had been too long ago to be kept
+    fake.serve_model(version=2)
+    other = a_flipped_bit(WEIGHTS)
+    fake.serve_files(1, other, ETag=f'"{hashlib.sha256(other).hexdigest()}"')
+    with pytest.raises(InputError, match="weights of version 1 are not those"):
+        me.model(1)
+
+
+@pytest.mark.parametrize(
+    ("pool", "told"),
+    [
+        ({"sha256": POOL_HASH, "bytes": len(POOL), "pages": POOL_PAGES + 1}, "not 2022 as the server announced"),
+        ({"sha256": POOL_HASH, "bytes": len(POOL) + 1, "pages": POOL_PAGES}, "not the one that the server announced"),
+        ({"sha256": POOL_HASH, "bytes": len(POOL) - 1, "pages": POOL_PAGES}, "longer than"),
+        ({"sha256": POOL_HASH, "bytes": 2 << 20, "pages": POOL_PAGES}, "more than the 1048576"),
+        ({"sha256": "x" * 64, "bytes": len(POOL), "pages": POOL_PAGES}, "sha256"),
+        ({"sha256": POOL_HASH, "pages": POOL_PAGES}, "bytes"),
+        ("many", "pool"),
+    ],
+)
+def test_a_pool_out_of_bounds_is_refused(fake: Fake, me: Participant, pool: object, told: str) -> None:
+    fake.serve_model(pool=pool)
+    with pytest.raises(InputError, match=told):
+        me.pool(1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"epochs": 101},
+        {"max_batches": 1001},
+        {"batch_size": 1025},
+        {"learning_rate": 1.5},
+        {"learning_rate": 0},
+        {"dropout": 0.95},
+    ],
+)
+def test_a_plan_as_in_the_paper_out_of_bounds_is_refused(fake: Fake, changes: dict[str, float]) -> None:
+    fake.serve_model()
+    fake.on("GET", "/api/v2/rounds/current", (200, {**ROUND, "training": {**ROUND["training"], **changes}}))  # type: ignore[dict-item]
+    with (
+        Participant(fake.address, id="a" * 32, secret="s", allow_all_layers=True) as me,
+        pytest.raises(PlanRefusedError, match="asks for more than EITR gives"),
+    ):
+        me.take_part(PAGES, [0, 1])
+    assert not [one for one in fake.asked if one[0] == "PUT"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"id": 0}, {"id": -1}, {"base": 0}, {"base": 1.0}, {"base": None}, {"deadline": "soon"}, {"deadline": 7}],
+)
+def test_a_round_that_makes_no_sense_is_refused(fake: Fake, me: Participant, changes: dict[str, object]) -> None:
+    fake.on("GET", "/api/v2/rounds/current", (200, {**PRIVATE_ROUND, **changes}))
+    with pytest.raises(InputError, match=next(iter(changes))):
+        me.round()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"id": "b" * 32},
+        {"id": "b" * 31, "secret": "t"},
+        {"id": "b" * 32, "secret": "t\r\nX: y"},
+        {"id": 7, "secret": "t"},
+    ],
+)
+def test_credentials_of_another_form_are_refused(fake: Fake, me: Participant, told: dict[str, object]) -> None:
+    fake.on("POST", "/api/v2/participants", (201, told))
+    with pytest.raises(InputError, match=r"has no (id|secret)"):
+        me.enrol()
+    assert (me.id, me.secret) == ("a" * 32, "s")
+
+
+def test_what_the_server_adds_to_its_answers_is_ignored(fake: Fake, me: Participant) -> None:
+    fake.serve_model(news={"version 5": "includes your round"})
+    assert me.model().model.network.size == 264678
+    fake.on("GET", "/api/v2/rounds/current", (200, {**PRIVATE_ROUND, "news": 1}))
+    assert me.round() is not None
 
 
 @pytest.mark.parametrize(

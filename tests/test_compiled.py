@@ -79,7 +79,7 @@ print(both(10), sum(both.stats.cache_hits.values()) if hasattr(both, "stats") el
 """
 
 
-def call(package, *, home=None, **environment):
+def call(package, program=PROGRAM, *, home=None, **environment):
     """Run the function in a new process: (result, cache hits)."""
     env = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME")}
     env |= {
@@ -88,7 +88,7 @@ def call(package, *, home=None, **environment):
         "HOME": str(home or package.parent),
     }
     result = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=env | environment, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", program], env=env | environment, capture_output=True, text=True, check=False, timeout=120
     )
     assert result.returncode == 0, result.stderr
     value, hits = result.stdout.split()
@@ -119,6 +119,22 @@ def test_where_no_cache_can_be_written_functions_still_work(package, tmp_path):
     nowhere.write_text("")
     assert call(package, home=nowhere) == (22, "0")
     assert (package / "__pycache__").is_file()
+
+
+@needs_the_jit
+def test_where_no_cache_can_be_written_a_folder_can_be_given(package, tmp_path):
+    (package / "__pycache__").write_text("")
+    nowhere = tmp_path / "no-home"
+    nowhere.write_text("")
+    given = f"import pathlib, eitr.compiled\neitr.compiled.cache_in(pathlib.Path({str(tmp_path / 'given')!r}))\n"
+    program = PROGRAM.replace("print", f"{given}print", 1)
+    assert call(package, program, home=nowhere) == (22, "0")
+    assert list((tmp_path / "given").rglob("*.nbc"))
+    assert call(package, program, home=nowhere) == (22, "1")
+    # Where there is a cache already, it stays.
+    shutil.rmtree(tmp_path / "given")
+    assert call(package, program, home=tmp_path) == (22, "0")
+    assert not (tmp_path / "given").exists()
 
 
 @needs_the_jit

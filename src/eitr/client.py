@@ -6,17 +6,20 @@
 
 Pages and labels are not sent, only the parameters of the last layers, with noise that hides which pages they were
 trained on: `docs/privacy.md` says how far. Rounds with another way of training, in which all layers are sent and give
-away the words of the pages, are refused unless `allow_all_layers` is set. Needs `pip install 'eitr[server]'`, which
-brings httpx.
+away the words of the pages, are refused unless `allow_all_layers` is set. Everything that a server says is checked
+before it is used: it may be broken, or lie. Needs `pip install 'eitr[server]'`, which brings httpx.
 """
 
 import base64
 import hashlib
+import json
 import random
+import re
 import secrets
 import time
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Self
 
 import httpx
@@ -26,7 +29,15 @@ from eitr.errors import InputError
 from eitr.model import Model, Network, Vector, train
 from eitr.model.classifier import Classifier
 from eitr.model.private import PrivatePlan, private_step
-from eitr.model.round_plan import MOST_OWN_PAGES, MOST_USES, RoundPlan, check_private_plan, first_trained, read_plan
+from eitr.model.round_plan import (
+    MOST_OWN_PAGES,
+    MOST_USES,
+    RoundPlan,
+    check_paper_plan,
+    check_private_plan,
+    first_trained,
+    read_plan,
+)
 from eitr.model.update_encoding import DIFFERENCE, PARAMETERS, encoded
 from eitr.pages import Page, Vocabulary
 from eitr.pages.pool import Pool, vocabulary_digest
@@ -35,8 +46,20 @@ from eitr.taxonomy import NAMES
 AGAIN = (408, 425, 429, 500, 502, 503, 504)
 """Answers after which the same request may succeed later."""
 FIRST_WAIT, LONGEST_WAIT = 0.2, 30.0
+LONGEST_ANSWER = 64 << 10
+"""Bytes of a document; those of files are told beforehand."""
 LARGEST_FILE = 64 << 20
-LARGEST_POOL = 32 << 20
+LARGEST_VOCABULARY = 16 << 20
+LARGEST_POOL = 1 << 20
+LARGEST_NUMBER = 2**53 - 1
+"""Numbers beyond it are not the same in all programs that read JSON."""
+MOST_MANIFESTS = 1000
+OUTCOME = re.compile(r"[a-z-]{1,40}")
+"""What became of a round: a word of the protocol, perhaps one of a later version."""
+SHA256 = re.compile(r"[0-9a-f]{64}")
+ID = re.compile(r"[0-9a-f]{32}")
+SECRET = re.compile(r"[!-~]{1,200}")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]{1,30}")
 API = "/api/v2"
 PROTOCOL = 2
 
@@ -51,6 +74,34 @@ class ServerError(InputError):
     def __init__(self, status: int, slug: str, detail: str) -> None:
         super().__init__(f"the server answered {status}: {detail or slug}")
         self.status, self.slug = status, slug
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What the server says of its current model."""
+
+    version: int
+    network: Network
+    weights: str
+    vocabulary: str
+    """The SHA-256 of both files."""
+    pool: "PoolFile | None"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFile:
+    """What the server says of its cover pages."""
+
+    sha256: str
+    bytes: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: httpx.Headers
+    content: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +127,9 @@ class SentRound:
 class Participant:
     """Enrols, fetches models, takes part in rounds. Requests that fail for the moment are tried again.
 
+    `version` is the highest version of the model that was ever seen on this server: lower ones are refused. Save it
+    with `id` and `secret`, and give it again when the program starts anew.
+
     `allow_all_layers` lets it take part in rounds with the method "paper", too. The updates of such rounds tell the
     server which words occur on the pages.
     """
@@ -86,16 +140,20 @@ class Participant:
         *,
         id: str | None = None,
         secret: str | None = None,
+        version: int = 0,
         allow_all_layers: bool = False,
         attempts: int = 6,
         timeout: float = 60.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.id, self.secret = id, secret
+        self.id, self.secret, self.version = id, secret, version
         self._allow_all_layers = allow_all_layers
         self._attempts, self._sleep = attempts, sleep
-        self._http = httpx.Client(base_url=address, timeout=timeout)
+        # Nothing is compressed: a short answer must not become a long one.
+        self._http = httpx.Client(base_url=address, timeout=timeout, headers={"Accept-Encoding": "identity"})
         self._classifiers: dict[int, Classifier] = {}
+        self._manifests: dict[int, Manifest] = {}
+        """Those seen before: the files of a version never change."""
         self._pools: dict[str, Pool] = {}
 
     def __enter__(self) -> Self:
@@ -112,7 +170,15 @@ class Participant:
         """Become a participant. Save `id` and `secret`: the server shows them only once."""
         wish = {} if invitation is None else {"invitation": invitation}
         told = self._json(self._ask("POST", f"{API}/participants", json=wish))
-        self.id, self.secret = _text(told, "id"), _text(told, "secret")
+        id, secret = told.get("id"), told.get("secret")
+        if (
+            not isinstance(id, str)
+            or not ID.fullmatch(id)
+            or not isinstance(secret, str)
+            or not SECRET.fullmatch(secret)
+        ):
+            raise InputError("the server's answer has no id and secret")
+        self.id, self.secret = id, secret
 
     def model(self, version: int | None = None) -> Classifier:
         """Return a version of the model with its vocabulary; the current one by default.
@@ -120,10 +186,9 @@ class Participant:
         The files are checked by their hashes: those of the manifest or, for older versions, which have none, the ETags.
         """
         manifest = self._manifest()
-        current = _whole(manifest, "version")
-        wanted = current if version is None else version
+        wanted = manifest.version if version is None else version
         if wanted not in self._classifiers:
-            self._classifiers[wanted] = self._fetch(wanted, manifest if wanted == current else None)
+            self._classifiers[wanted] = self._fetch(wanted)
             for old in sorted(self._classifiers)[:-3]:
                 del self._classifiers[old]
         return self._classifiers[wanted]
@@ -134,16 +199,17 @@ class Participant:
         The file is checked by its hash, and must be made by the vocabulary of this version.
         """
         words = self.model(version).vocabulary
-        told = self._manifest().get("pool")
-        if not isinstance(told, dict):
+        told = self._manifest().pool
+        if told is None:
             raise InputError("the server has no pool of cover pages")
-        sha256 = _text(told, "sha256")
-        if sha256 not in self._pools:
-            data = self._ask("GET", f"{API}/pools/{sha256}").content
-            if len(data) > LARGEST_POOL or hashlib.sha256(data).hexdigest() != sha256:
+        if told.sha256 not in self._pools:
+            data = self._ask("GET", f"{API}/pools/{told.sha256}", most=told.bytes).content
+            if len(data) != told.bytes or hashlib.sha256(data).hexdigest() != told.sha256:
                 raise InputError("the pool of cover pages is not the one that the server announced")
-            self._pools = {sha256: Pool.from_bytes(data, width=len(words))}
-        pool = self._pools[sha256]
+            self._pools = {told.sha256: Pool.from_bytes(data, width=len(words))}
+        pool = self._pools[told.sha256]
+        if len(pool) != told.pages:
+            raise InputError(f"the pool has {len(pool)} cover pages, not {told.pages} as the server announced")
         if pool.vocabulary != vocabulary_digest(words.to_json().encode()):
             raise InputError("the pool of cover pages belongs to another vocabulary than the model")
         return pool
@@ -159,6 +225,7 @@ class Participant:
         training = told.get("training")
         if not isinstance(training, dict):
             raise InputError("the server's round has no instructions for training")
+        _check_moment(told, "deadline")
         return OpenRound(_whole(told, "id"), _whole(told, "base"), read_plan(training))
 
     def wait_for_round(self, *, after: int = 0, seconds: float = 60.0, every: float = 0.2) -> OpenRound:
@@ -182,11 +249,11 @@ class Participant:
         network, vector = classifier.model
         plan = round.plan
         rows = classifier.vocabulary.rows(pages)
+        try:
+            check_private_plan(network, plan) if isinstance(plan, PrivatePlan) else check_paper_plan(plan)
+        except InputError as error:
+            raise PlanRefusedError(f"the server asks for more than EITR gives: {error}") from None
         if isinstance(plan, PrivatePlan):
-            try:
-                check_private_plan(network, plan)
-            except InputError as error:
-                raise PlanRefusedError(f"the server asks for more than EITR gives: {error}") from None
             if len(pages) > MOST_OWN_PAGES:
                 raise InputError(f"a private round uses {MOST_OWN_PAGES} own pages at most, not {len(pages)}")
             return private_step(network, vector, (rows, labels), self.pool(round.base).drawn(plan.cover_pages), plan)
@@ -252,7 +319,7 @@ class Participant:
         return [
             SentRound(
                 _whole(one, "round"),
-                _text(one, "outcome"),
+                _text(one, "outcome", OUTCOME),
                 None if one.get("version") is None else _whole(one, "version"),
             )
             for one in told
@@ -260,7 +327,7 @@ class Participant:
 
     def export(self) -> dict[str, Any]:
         """Return everything the server keeps about this participant."""
-        return self._json(self._ask("GET", f"{API}/me/export", headers=self._authorization()))
+        return self._json(self._ask("GET", f"{API}/me/export", LARGEST_FILE, headers=self._authorization()))
 
     def erase(self) -> None:
         """Leave, and have everything deleted."""
@@ -272,93 +339,171 @@ class Participant:
             raise InputError("not enrolled: call enrol() first")
         return {"Authorization": f"Bearer {self.id}.{self.secret}"}
 
-    def _manifest(self) -> dict[str, Any]:
-        manifest = self._json(self._ask("GET", f"{API}/model"))
-        if manifest.get("protocol") != PROTOCOL:
-            raise InputError(f"the server speaks another version of the protocol than {PROTOCOL}")
+    def _manifest(self) -> Manifest:
+        """Return the manifest; refuse one of a lower version than was seen before, or another one of the same."""
+        wait = FIRST_WAIT
+        for attempt in range(1, self._attempts + 1):
+            manifest = _read_manifest(self._json(self._ask("GET", f"{API}/model")))
+            if manifest.version >= self.version:
+                break
+            # Of several processes of a server, one may learn of a new version a second later than another.
+            if attempt == self._attempts:
+                raise InputError(
+                    f"the server offers version {manifest.version} of the model, though it had {self.version} before"
+                )
+            self._sleep(wait)
+            wait = min(LONGEST_WAIT, 2 * wait)
+        before = self._manifests.get(manifest.version)
+        if before is not None and (before.weights, before.vocabulary) != (manifest.weights, manifest.vocabulary):
+            raise InputError(f"the server offers another version {manifest.version} of the model than before")
+        self.version = manifest.version
+        self._manifests[manifest.version] = manifest
+        for old in sorted(self._manifests)[:-MOST_MANIFESTS]:
+            del self._manifests[old]
         return manifest
 
-    def _fetch(self, version: int, manifest: dict[str, Any] | None) -> Classifier:
-        if manifest is not None and manifest.get("classes") != list(NAMES):
-            raise InputError("the server's model has other classes than this program")
-        weights, vocabulary = (self._file(version, name, manifest) for name in ("weights", "vocabulary"))
-        words = Vocabulary.from_json(vocabulary.decode())
-        network = Network(tuple(_layers(manifest))) if manifest is not None else _like(words, len(weights))
+    def _fetch(self, version: int) -> Classifier:
+        manifest = self._manifests.get(version)
+        most = LARGEST_FILE if manifest is None else 4 * manifest.network.size
+        weights = self._file(version, "weights", most, None if manifest is None else manifest.weights)
+        vocabulary = self._file(
+            version, "vocabulary", LARGEST_VOCABULARY, None if manifest is None else manifest.vocabulary
+        )
+        try:
+            words = Vocabulary.from_json(vocabulary.decode())
+        except UnicodeDecodeError:
+            raise InputError(f"the vocabulary of version {version} is not UTF-8") from None
+        network = _like(words, len(weights)) if manifest is None else manifest.network
         if len(weights) != 4 * network.size:
             raise InputError(f"the weights of version {version} are {len(weights)} bytes, not {4 * network.size}")
+        if network.inputs != len(words):
+            raise InputError(f"the vocabulary of version {version} has {len(words)} words, not {network.inputs}")
         vector = np.frombuffer(weights, "<f4").astype(np.float32)
         network.check(vector)
         return Classifier(Model(network, vector), words)
 
-    def _file(self, version: int, name: str, manifest: dict[str, Any] | None) -> bytes:
-        """Return a file of a version; refuse one whose hash is not the announced one."""
-        answer = self._ask("GET", f"{API}/models/{version}/{name}")
-        data = answer.content
-        if len(data) > LARGEST_FILE:
-            raise InputError(f"the {name} of version {version} are larger than any model")
-        if manifest is None:
+    def _file(self, version: int, name: str, most: int, announced: str | None) -> bytes:
+        """Return a file of a version; refuse one whose hash is not the announced one, by the ETag if there is none."""
+        answer = self._ask("GET", f"{API}/models/{version}/{name}", most)
+        if announced is None:
             announced = answer.headers.get("ETag", "").removeprefix("W/").strip('"')
-        else:
-            file = manifest.get(name)
-            announced = file.get("sha256") if isinstance(file, dict) else None
-        if announced != hashlib.sha256(data).hexdigest():
+        if announced != hashlib.sha256(answer.content).hexdigest():
             raise InputError(f"the {name} of version {version} are not those the server announced")
-        return data
+        return answer.content
 
-    def _ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+    def _ask(self, method: str, path: str, most: int = LONGEST_ANSWER, **options: Any) -> _Answer:
         """Send a request; where the server cannot be reached or is busy, wait and try again, longer each time."""
         wait = FIRST_WAIT
         for attempt in range(1, self._attempts + 1):
             told: str | None = None
             try:
-                answer = self._http.request(method, path, **options)
-                if answer.is_success:
-                    return answer
-                if answer.status_code not in AGAIN or attempt == self._attempts:
+                with self._http.stream(method, path, **options) as response:
+                    answer = _Answer(response.status_code, response.headers, _content(response, most))
+                    if response.is_success:
+                        return answer
+                if answer.status not in AGAIN or attempt == self._attempts:
                     raise _refusal(answer)
                 told = answer.headers.get("Retry-After")
             except httpx.TransportError as error:
                 if attempt == self._attempts:
                     raise InputError(f"the server cannot be reached: {error}") from error
-            pause = float(told) if told and told.isdigit() else wait
+            pause = float(told) if told and told.isdecimal() and len(told) < 10 else wait
             # Not all at the same moment, when a server comes back.
             self._sleep(min(LONGEST_WAIT, pause) * random.uniform(0.5, 1.0))  # noqa: S311 (no secret)
             wait *= 2
         raise AssertionError
 
     @staticmethod
-    def _json(answer: httpx.Response) -> dict[str, Any]:
+    def _json(answer: _Answer) -> dict[str, Any]:
         try:
-            told = answer.json()
-        except ValueError:
+            told = json.loads(answer.content)
+        except (ValueError, RecursionError):
             raise InputError("the server's answer is not JSON") from None
         if not isinstance(told, dict):
             raise InputError("the server's answer is not a JSON object")
         return told
 
 
-def _refusal(answer: httpx.Response) -> ServerError:
+def _content(response: httpx.Response, most: int) -> bytes:
+    """Read the body of an answer; refuse more bytes than expected before they are in memory."""
+    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise InputError("the server's answer is compressed, though this was not asked for")
+    data = bytearray()
+    for part in response.iter_raw(65536):
+        data += part
+        if len(data) > most:
+            raise InputError(f"the server's answer is longer than the {most} bytes expected")
+    return bytes(data)
+
+
+def _read_manifest(told: dict[str, Any]) -> Manifest:
+    """Check a manifest; what this program does not know is ignored."""
+    if told.get("protocol") != PROTOCOL or isinstance(told.get("protocol"), bool):
+        raise InputError(f"the server speaks another version of the protocol than {PROTOCOL}: update EITR")
+    if told.get("classes") != list(NAMES):
+        raise InputError("the server's model has other classes than this program")
+    network = Network(tuple(_layers(told)))
+    if network.outputs != len(NAMES):
+        raise InputError("the server's manifest names layers that do not fit the classes")
+    weights = _object(told, "weights")
+    if told.get("parameters") != network.size or weights.get("bytes") != 4 * network.size:
+        raise InputError("the server's manifest names another number of parameters than its layers have")
+    if 4 * network.size > LARGEST_FILE:
+        raise InputError("the server's model is larger than any model")
+    _check_moment(told, "created")
+    pool = _object(told, "pool") if told.get("pool") is not None else None
+    return Manifest(
+        _whole(told, "version"),
+        network,
+        _text(weights, "sha256", SHA256),
+        _text(_object(told, "vocabulary"), "sha256", SHA256),
+        None if pool is None else _pool_file(pool),
+    )
+
+
+def _pool_file(told: dict[str, Any]) -> PoolFile:
+    pool = PoolFile(_text(told, "sha256", SHA256), _whole(told, "bytes"), _whole(told, "pages"))
+    if pool.bytes > LARGEST_POOL:
+        raise InputError(f"the server's pool has {pool.bytes} bytes, more than the {LARGEST_POOL} that are fetched")
+    return pool
+
+
+def _refusal(answer: _Answer) -> ServerError:
     try:
-        told = answer.json()
-    except ValueError:
+        told = json.loads(answer.content)
+    except (ValueError, RecursionError):
         told = {}
     told = told if isinstance(told, dict) else {}
     slug = str(told.get("type", "")).rpartition("/")[2]
-    return ServerError(answer.status_code, slug, str(told.get("detail") or told.get("title") or ""))
+    return ServerError(answer.status, slug, str(told.get("detail") or told.get("title") or ""))
 
 
-def _text(told: dict[str, Any], name: str) -> str:
+def _object(told: dict[str, Any], name: str) -> dict[str, Any]:
     value = told.get(name)
-    if not isinstance(value, str) or not value:
-        raise InputError(f"the server's answer has no {name}")
+    if not isinstance(value, dict):
+        raise InputError(f"the server's manifest has no {name}")
+    return value
+
+
+def _text(told: dict[str, Any], name: str, form: re.Pattern[str]) -> str:
+    value = told.get(name)
+    if not isinstance(value, str) or not form.fullmatch(value):
+        raise InputError(f"the server's answer has no {name}, or one of another form")
     return value
 
 
 def _whole(told: dict[str, Any], name: str) -> int:
     value = told.get(name)
-    if type(value) is not int or value < 0:
+    if type(value) is not int or not 1 <= value <= LARGEST_NUMBER:
         raise InputError(f"the server's answer has no {name}")
     return value
+
+
+def _check_moment(told: dict[str, Any], name: str) -> None:
+    try:
+        datetime.fromisoformat(_text(told, name, MOMENT))
+    except ValueError:  # an InputError is one, too
+        raise InputError(f"the server's answer has no {name} that is a time") from None
 
 
 def _layers(manifest: dict[str, Any]) -> list[int]:

@@ -3,11 +3,13 @@
 numba's own cache notices only changes of the file a function stands in. Machine code that inlined a function of
 another file would be loaded after that file changed, and an edited constant then reads memory it does not own.
 Here the cache is bound to all sources of the function's folder. Where no cache can be written (a read-only
-installation without a home), functions are compiled in each process. Where numba is not installed, as on a GPU machine
-with numpy and torch only, functions stay plain Python: right, slow, and not what such a machine computes with.
+installation without a home), functions are compiled in each process, unless `cache_in` names a folder. Where numba is
+not installed, as on a GPU machine with numpy and torch only, functions stay plain Python: right, slow, and not what
+such a machine computes with.
 """
 
 import hashlib
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
@@ -22,6 +24,11 @@ except ImportError:
 JIT: bool = numba is not None and not cast(Any, numba.config).DISABLE_JIT
 """False under `NUMBA_DISABLE_JIT=1`: kernels are then ordinary Python functions, for coverage and debuggers."""
 
+CACHE_VARIABLE = "NUMBA_CACHE_DIR"
+"""Where numba keeps its cache, if it is set."""
+_without_cache: list[tuple[Any, Any]] = []
+"""Functions whose machine code can be kept nowhere: as numba has them, and as they were."""
+
 Arguments = ParamSpec("Arguments")
 Output = TypeVar("Output")
 
@@ -32,15 +39,33 @@ def compiled(function: Callable[Arguments, Output]) -> Callable[Arguments, Outpu
         return function
     dispatcher: Any = numba.njit(nogil=True)(function)
     try:
-        dispatcher.enable_caching()
-        dispatcher._cache._cache_file._source_stamp = folder_digest(Path(function.__code__.co_filename).parent)
-        dispatcher._cache.save_overload = _if_possible(dispatcher._cache.save_overload)
-    except (
-        RuntimeError,
-        AttributeError,
-    ):  # nowhere to write, or another numba: no cache at all is always right
+        _use_cache(dispatcher, function)
+    except RuntimeError:  # nowhere to write
+        dispatcher = numba.njit(nogil=True)(function)
+        _without_cache.append((dispatcher, function))
+    except AttributeError:  # another numba: no cache at all is always right
         dispatcher = numba.njit(nogil=True)(function)
     return cast(Callable[Arguments, Output], dispatcher)
+
+
+def cache_in(folder: Path) -> bool:
+    """Keep the cache in a folder if it can be kept nowhere else, also in processes started later; say whether it is.
+
+    Call it before any of the functions, which then have been compiled already.
+    """
+    if not _without_cache:
+        return False
+    os.environ[CACHE_VARIABLE] = str(folder)
+    cast(Any, numba.config).CACHE_DIR = str(folder)
+    while _without_cache:
+        _use_cache(*_without_cache.pop())
+    return True
+
+
+def _use_cache(dispatcher: Any, function: Any) -> None:
+    dispatcher.enable_caching()
+    dispatcher._cache._cache_file._source_stamp = folder_digest(Path(function.__code__.co_filename).parent)
+    dispatcher._cache.save_overload = _if_possible(dispatcher._cache.save_overload)
 
 
 def _if_possible(save: Callable[..., None]) -> Callable[..., None]:

@@ -1,6 +1,10 @@
 """The server's commands: start, stop, complain."""
 
+import json
+import os
+import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +15,7 @@ import pytest
 from sqlalchemy import func, select
 from typer.testing import CliRunner
 
+import eitr
 from eitr.cli import app
 from eitr.client import Participant as Person
 from eitr.server.db.connection import Database
@@ -22,7 +27,9 @@ from eitr.server.db.tables import (
     ParticipantRow,
     SetupLinkRow,
 )
+from eitr.server.domain.operators import set_password
 from tests.server.process import Running
+from tests.server.waiting import until
 
 
 def count(folder: Path, table: type) -> int:
@@ -33,18 +40,54 @@ def count(folder: Path, table: type) -> int:
 def test_a_first_start_makes_everything_and_a_second_finds_it(tmp_path: Path) -> None:
     folder = tmp_path / "server"
     with Running("serve", folder).ready() as server:
-        assert re.search(r"/setup\?code=\S{40,}", server.log)
+        link = folder / "setup-link"
+        assert re.fullmatch(rf"{server.address}/setup\?code=\S{{40,}}\n", link.read_text())
+        assert link.stat().st_mode & 0o777 == 0o600
         assert httpx.get(f"{server.address}/api/v2/model").json()["version"] == 1
         with Person(server.address) as somebody:
             assert somebody.wait_for_round().id == 1
         assert server.stop() == 0
+        log = server.log
+    code = link.read_text().strip().rpartition("=")[2]
+    assert code not in log  # nor anything else that is no line of JSON
+    assert [line["message"] for line in map(json.loads, log.splitlines())][:2] == [
+        f"EITR runs at {server.address}",
+        f"No operator has a password yet: open the link in {link} within an hour, or make one with `eitr operator`",
+    ]
     key = (folder / "server.key").read_bytes()
     with Running("serve", folder).ready() as server:
+        # There may be two of them: the first one's link still works.
+        set_password(Database(f"sqlite:///{folder / 'eitr.db'}"), code, "ada", "a long new password")
         assert httpx.get(f"{server.address}/api/v2/rounds/current").json()["id"] == 1
         assert server.stop() == 0
     assert (folder / "server.key").read_bytes() == key
     assert (folder / "server.key").stat().st_mode & 0o077 == 0
     assert count(folder, ModelRow) == 1
+
+
+def test_at_a_terminal_the_link_is_printed_and_nowhere_else(tmp_path: Path) -> None:
+    folder = tmp_path / "server"
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "eitr", "serve", "--folder", str(folder), "--port", "0"],
+        stderr=theirs,
+        env={**os.environ, "EITR_WORKER": "false"},
+    ) as process:
+        os.close(theirs)
+        said = b""
+        while b"/setup?code=" not in said:
+            said += os.read(ours, 10_000)
+        process.terminate()
+        assert process.wait(timeout=60) == 0
+    os.close(ours)
+    assert said.startswith(b"EITR runs at http://127.0.0.1:")
+    assert not (folder / "setup-link").exists()
+
+
+def test_a_typing_error_in_a_setting_is_one_clear_line(tmp_path: Path) -> None:
+    with Running("serve", tmp_path / "server", quoram=30) as server:
+        assert server.process.wait(timeout=60) == 2
+        assert server.log.strip() == "error: EITR_QUORAM: there is no such setting; did you mean EITR_QUORUM?"
 
 
 def test_a_port_that_is_taken_is_one_clear_line(tmp_path: Path) -> None:
@@ -103,6 +146,29 @@ def test_a_link_for_an_operator_can_be_made_again(tmp_path: Path) -> None:
     links = {CliRunner().invoke(app, ["operator", "--folder", str(folder)]).stdout for _ in range(2)}
     assert len(links) == 2
     assert count(folder, SetupLinkRow) == 1  # only the last one works
+
+
+@pytest.mark.long
+def test_without_a_home_kernels_are_compiled_into_the_folder_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "installed"
+    shutil.copytree(Path(eitr.__file__).parent, installed / "eitr", ignore=shutil.ignore_patterns("__pycache__"))
+    for kernels in ("model", "robust"):  # a file where the folder of the cache would be: nobody can write there
+        (installed / "eitr" / kernels / "__pycache__").write_text("")
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/proc/nonexistent")
+    monkeypatch.setenv("PYTHONPATH", str(installed))
+    folder = tmp_path / "server"
+
+    def compiled() -> set[Path]:
+        return set((folder / "kernels").rglob("*.nbc"))
+
+    with Running("serve", folder, rule="fedavg", log_level="debug").ready() as server:
+        until(lambda: len(compiled()) > 0, "machine code in the server's folder")
+        assert server.stop() == 0
+    assert all(path.stat().st_uid == os.geteuid() for path in compiled())
 
 
 @pytest.mark.long

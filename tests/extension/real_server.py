@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from eitr.server.demo import validation_pages
+from eitr.server.domain.operators import LINK_FILE
 
 from .browser import until
 
@@ -97,10 +98,10 @@ def real_server(folder: Path, participants: int, **changed: str) -> Iterator[Rea
 def _started(process: "subprocess.Popen[bytes]", log: Path) -> RealServer | None:
     said = log.read_text()
     assert process.poll() is None, said[-3000:]
-    where, link = re.search(r"runs at (http://\S+)", said), re.search(r"(http://\S+/setup\?code=\S+)", said)
-    if where is None or link is None:
+    where, link = re.search(r"runs at (http://[^\s\"]+)\"", said), log.parent / LINK_FILE
+    if where is None or not link.exists() or not (found := link.read_text().strip()):
         return None
     with contextlib.suppress(httpx.TransportError):
         httpx.get(f"{where[1]}/healthz")
-        return RealServer(where[1], link[1], log)
+        return RealServer(where[1], found, log)
     return None

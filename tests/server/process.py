@@ -69,7 +69,7 @@ class Running:
 
     def _answers(self) -> bool:
         assert self.process.poll() is None, f"the server ended with {self.process.returncode}: {self.log[-3000:]}"
-        found = re.search(r"EITR runs at (http://\S+)\n", self.log)
+        found = re.search(r"EITR runs at (http://[^\s\"]+)\"", self.log)
         if found is None:
             return False
         self.address = found[1]

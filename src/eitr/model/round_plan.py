@@ -28,6 +28,10 @@ FULL_STEP = 50
 proportion, because less of the noise averages out."""
 LARGEST = 1000.0
 """The largest weight, clip and learning rate of a private plan: no use comes near it."""
+MOST_COVER_PAGES = 100_000
+MOST_EPOCHS, MOST_BATCHES, LARGEST_BATCH = 100, 1000, 1024
+LARGEST_RATE, LARGEST_DROPOUT = 1.0, 0.9
+"""The bounds of a plan as in the paper are far beyond any use: a server must not make a client compute for hours."""
 
 
 def plan_document(plan: RoundPlan) -> dict[str, Any]:
@@ -68,5 +72,25 @@ def check_private_plan(network: Network, plan: PrivatePlan) -> None:
     if plan.noise < LEAST_NOISE:
         raise InputError(f"the noise must be at least {LEAST_NOISE:g}, not {plan.noise:g}")
     for name in ("own_weight", "clip", "learning_rate"):
-        if getattr(plan, name) > LARGEST:
-            raise InputError(f"{name} must be at most {LARGEST:g}, not {getattr(plan, name):g}")
+        _at_most(plan, name, LARGEST)
+    _at_most(plan, "cover_pages", MOST_COVER_PAGES)
+
+
+def check_paper_plan(plan: TrainingPlan) -> None:
+    """Refuse a plan as in the paper out of the bounds of `docs/http-protocol.md`, section 4."""
+    if plan.learning_rate <= 0:
+        raise InputError("learning_rate must be above 0")
+    bounds = {
+        "epochs": MOST_EPOCHS,
+        "max_batches": MOST_BATCHES,
+        "batch_size": LARGEST_BATCH,
+        "learning_rate": LARGEST_RATE,
+        "dropout": LARGEST_DROPOUT,
+    }
+    for name, most in bounds.items():
+        _at_most(plan, name, most)
+
+
+def _at_most(plan: RoundPlan, name: str, most: float) -> None:
+    if getattr(plan, name) > most:
+        raise InputError(f"{name} must be at most {most:g}, not {getattr(plan, name):g}")

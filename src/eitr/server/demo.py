@@ -141,7 +141,7 @@ class _Server:
             text = self.log.read_text()
             if self._process.poll() is not None:
                 raise InputError(f"the server did not start: {text.strip()[-500:]}")
-            found = re.search(r"EITR runs at (\S+)", text)
+            found = re.search(r"EITR runs at (http://[^\s\"]+)", text)
             if found:
                 self.address = found[1]
                 try:
@@ -153,13 +153,15 @@ class _Server:
             raise InputError(f"the server did not get ready within {START_SECONDS:g} s; see {self.log}")
 
     def set_password(self) -> str:
-        """Use the one-time link that the server printed."""
-        found = re.search(r"/setup\?code=(\S+)", self.log.read_text())
+        """Use the one-time link that the server left in its folder."""
+        file = self.log.parent / operators.LINK_FILE
+        found = re.search(r"/setup\?code=(\S+)", file.read_text()) if file.exists() else None
         password = secrets.token_urlsafe(12)
         if found is None:
             raise InputError(f"this folder has an operator already: take another one than {self.log.parent}")
         database = Database(f"sqlite:///{self.log.parent / 'eitr.db'}")
         operators.set_password(database, found[1], "demo", password)
+        operators.delete_link_file(self.log.parent)
         database.close()
         return password
 

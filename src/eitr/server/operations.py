@@ -37,7 +37,7 @@ def ready(server: Server) -> Response:
     try:
         server.models.current()
     except SQLAlchemyError as error:
-        raise Problem("busy", "The database does not answer.") from error
+        raise Problem("busy", "The database does not answer.", {"Retry-After": "5"}) from error
     return Response("ready\n", media_type="text/plain")
 
 

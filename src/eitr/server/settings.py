@@ -1,6 +1,9 @@
 """What an operator can set: declared once, read from the environment or a file, documented by `eitr settings`."""
 
+import difflib
 import ipaddress
+import json
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,8 +16,8 @@ from pydantic_settings import (
     BaseSettings,
     DotEnvSettingsSource,
     EnvSettingsSource,
+    NoDecode,
     SettingsConfigDict,
-    SettingsError,
 )
 
 from eitr.aggregation.fedavg import FedAvg
@@ -24,19 +27,50 @@ from eitr.errors import InputError
 from eitr.model.plan import TrainingPlan
 from eitr.model.private import PrivatePlan
 from eitr.model.published_noise import epsilon
-from eitr.model.round_plan import FULL_STEP, LARGEST, LEAST_NOISE, PRIVATE
+from eitr.model.round_plan import (
+    FULL_STEP,
+    LARGEST,
+    LARGEST_BATCH,
+    LARGEST_DROPOUT,
+    LARGEST_RATE,
+    LEAST_NOISE,
+    MOST_BATCHES,
+    MOST_COVER_PAGES,
+    MOST_EPOCHS,
+    PRIVATE,
+)
 from eitr.settings import parse_settings
 
 PREFIX = "EITR_"
 PASSWORD = re.compile(r"(?<=:)[^:/@]*(?=@)")
 """The password in an address such as scheme://user:password@host."""
-Days = Annotated[float, Field(gt=0)]
-Seconds = Annotated[float, Field(gt=0)]
 Source = Literal["default", "environment", "file", "option"]
 """Where the value of a setting comes from."""
 SHORTEST_SECRET = 16
 MAIL_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 """What mail servers and browsers take for an address; no line break, comma or quotation mark can be part of it."""
+OTHER_VARIABLES = frozenset(
+    {
+        "EITR_AXE",
+        "EITR_CHROMIUM",
+        "EITR_CUDA_GRAPHS",
+        "EITR_DATA",
+        "EITR_FIREFOX",
+        "EITR_IMAGE_LANES",
+        "EITR_PLUGINS",
+        "EITR_SETTINGS",
+        "EITR_THREADS",
+    }
+)
+"""Variables that are no settings of the server: other parts of EITR, and its tests, read them."""
+LONGEST_SECONDS = 366 * 86400.0
+MOST_DAYS = 36_500.0
+MOST = 1_000_000_000
+"""No count comes near it; larger ones would not fit into the database, or into a moment of time."""
+Days = Annotated[float, Field(gt=0, le=MOST_DAYS)]
+Seconds = Annotated[float, Field(gt=0, le=LONGEST_SECONDS)]
+SecondsOrNone = Annotated[float, Field(ge=0, le=LONGEST_SECONDS)]
+Count = Annotated[int, Field(ge=1, le=MOST)]
 
 
 class ServerSettings(BaseSettings):
@@ -68,8 +102,8 @@ class ServerSettings(BaseSettings):
         description="Who may take part: open (anybody), invitation (people with a code), or auto (open if only this "
         "machine reaches the server, by EITR_HOST and EITR_PUBLIC_ADDRESS; else invitation).",
     )
-    enrolments_per_hour: int = Field(
-        20, ge=1, description="New participants without an invitation from one network address in an hour."
+    enrolments_per_hour: Count = Field(
+        20, description="New participants without an invitation from one network address in an hour."
     )
     established_rounds: int = Field(
         5,
@@ -84,7 +118,9 @@ class ServerSettings(BaseSettings):
     )
 
     rule: str = Field("fused", description="The aggregation rule; `eitr rules` lists them.")
-    rule_settings: list[str] = Field([], description='Its settings, as a JSON list such as ["ramp=5"].')
+    rule_settings: Annotated[list[str], NoDecode] = Field(
+        [], description='Its settings, such as ramp=5,low=0.5, or as a JSON list: ["ramp=5"].'
+    )
     validation_pages: Path | None = Field(
         None, description="Pages of known class that models are scored with, JSON lines; none: those of the package."
     )
@@ -102,22 +138,25 @@ class ServerSettings(BaseSettings):
 
     automatic_rounds: bool = Field(True, description="Whether a new round opens by itself when the last one ended.")
     round_seconds: Seconds = Field(86400.0, description="How long a round stays open at most.")
-    pause_seconds: float = Field(60.0, ge=0, description="How long to wait between two rounds.")
-    quorum: int = Field(20, ge=1, description="Updates after which a round closes, `grace_seconds` later.")
-    grace_seconds: float = Field(0.0, ge=0, description="How long a round stays open after the quorum was reached.")
-    maximum: int = Field(1000, ge=1, description="Updates at which a round closes at once.")
-    minimum: int = Field(5, ge=1, description="With fewer updates, a round is abandoned at its deadline.")
+    pause_seconds: SecondsOrNone = Field(60.0, description="How long to wait between two rounds.")
+    quorum: Count = Field(20, description="Updates after which a round closes, `grace_seconds` later.")
+    grace_seconds: SecondsOrNone = Field(0.0, description="How long a round stays open after the quorum was reached.")
+    maximum: Count = Field(1000, description="Updates at which a round closes at once.")
+    minimum: Count = Field(5, description="With fewer updates, a round is abandoned at its deadline.")
 
     training: Literal["private", "paper"] = Field(
         "private",
         description="How participants train: private (the last layers, with cover pages and noise), or paper (all "
         "layers, for research: such updates give away which words occur on participants' pages).",
     )
-    layers: int = Field(
-        1, ge=1, description="Private training: how many of the last layers are trained, never the first one."
+    layers: Count = Field(
+        1, description="Private training: how many of the last layers are trained, never the first one."
     )
     cover_pages: int = Field(
-        200, ge=0, description="Private training: public pages that are trained on beside own ones."
+        200,
+        ge=0,
+        le=MOST_COVER_PAGES,
+        description="Private training: public pages that are trained on beside own ones.",
     )
     own_weight: float = Field(
         4.0,
@@ -127,7 +166,8 @@ class ServerSettings(BaseSettings):
     )
     noise: float = Field(
         4.0,
-        allow_inf_nan=False,
+        ge=0,
+        le=LARGEST,
         description="Private training: standard deviation of the noise, in multiples of the most that a person's "
         "pages can move the parameters; at least 4.",
     )
@@ -141,19 +181,28 @@ class ServerSettings(BaseSettings):
         description="Private training: learning rate of the one step if the quorum is at least 50; smaller in "
         "proportion with a smaller quorum, because less of the noise averages out.",
     )
-    epochs: int = Field(10, ge=1, description="Training as in the paper: passes over a participant's pages.")
-    max_batches: int = Field(30, ge=1, description="Training as in the paper: batches in an epoch, at most.")
-    batch_size: int = Field(64, ge=1, description="Training as in the paper: pages in a batch.")
-    learning_rate: float = Field(0.01, ge=0, description="Training as in the paper: learning rate of SGD.")
+    epochs: int = Field(
+        10, ge=1, le=MOST_EPOCHS, description="Training as in the paper: passes over a participant's pages."
+    )
+    max_batches: int = Field(
+        30, ge=1, le=MOST_BATCHES, description="Training as in the paper: batches in an epoch, at most."
+    )
+    batch_size: int = Field(64, ge=1, le=LARGEST_BATCH, description="Training as in the paper: pages in a batch.")
+    learning_rate: float = Field(
+        0.01, gt=0, le=LARGEST_RATE, description="Training as in the paper: learning rate of SGD."
+    )
     momentum: float = Field(0.8, ge=0, lt=1, description="Training as in the paper: momentum of SGD.")
     dropout: float = Field(
-        0.5, ge=0, lt=1, description="Training as in the paper: the share of hidden units that dropout sets to 0."
+        0.5,
+        ge=0,
+        le=LARGEST_DROPOUT,
+        description="Training as in the paper: the share of hidden units that dropout sets to 0.",
     )
 
     published_noise: float = Field(
         0.0,
         ge=0,
-        allow_inf_nan=False,
+        le=LARGEST,
         description="Formal privacy: standard deviation of the noise that is added to the sum of a round's updates, in "
         "multiples of the longest step that one participant can have in it; 0: none. Needs `pip install "
         "'eitr[formal]'`, EITR_RULE=fedavg, private training, and EITR_MAXIMUM equal to EITR_QUORUM.",
@@ -161,7 +210,7 @@ class ServerSettings(BaseSettings):
     published_clip: float = Field(
         1.1,
         gt=0,
-        allow_inf_nan=False,
+        le=LARGEST,
         description="Formal privacy: the length to which each participant's step is cut, in multiples of the length "
         "that the noise of an honest update has by itself.",
     )
@@ -174,13 +223,13 @@ class ServerSettings(BaseSettings):
     epsilon_limit: float = Field(
         0.0,
         ge=0,
-        allow_inf_nan=False,
+        le=LARGEST,
         description="Formal privacy: no round opens that would bring epsilon above this; 0: no limit.",
     )
 
-    uploads_at_once: int = Field(128, ge=1, description="Updates received at the same time; further ones wait.")
+    uploads_at_once: Count = Field(128, description="Updates received at the same time; further ones wait.")
     upload_seconds: Seconds = Field(60.0, description="How long one update may take to arrive.")
-    requests_per_minute: int = Field(600, ge=1, description="Requests from one network address in a minute.")
+    requests_per_minute: Count = Field(600, description="Requests from one network address in a minute.")
     lease_seconds: Seconds = Field(
         30.0, description="Seconds after which another worker takes over from one that stopped."
     )
@@ -196,8 +245,10 @@ class ServerSettings(BaseSettings):
     )
     keep_participants_days: Days = Field(730.0, description="How long a participant is kept after they were last seen.")
     keep_audit_days: Days = Field(365.0, description="How long entries of the audit log are kept.")
-    keep_models: int = Field(1000, ge=1, description="How many old versions of the model are kept.")
-    session_hours: float = Field(12.0, gt=0, description="Hours after which an operator must sign in again.")
+    keep_models: Count = Field(1000, description="How many old versions of the model are kept.")
+    session_hours: float = Field(
+        12.0, gt=0, le=LONGEST_SECONDS / 3600, description="Hours after which an operator must sign in again."
+    )
 
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What is logged.")
     metrics: bool = Field(True, description="Whether /metrics answers; it names no participant.")
@@ -239,6 +290,35 @@ class ServerSettings(BaseSettings):
     def _known_database(cls, value: str) -> str:
         if value and not value.startswith(("sqlite:///", "postgresql+psycopg://")):
             raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
+        return value
+
+    @field_validator("rule_settings", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        """Read `name=value,name=value`, or a JSON list of such texts."""
+        if not isinstance(value, str):
+            return value
+        text = value.strip()
+        if not text.startswith("["):
+            return [part.strip() for part in text.split(",")] if text else []
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise ValueError('write ramp=5,low=0.5, or a JSON list such as ["ramp=5"]') from None
+
+    @field_validator("public_address")
+    @classmethod
+    def _whole_address(cls, value: str) -> str:
+        value = value.rstrip("/")
+        if not value:
+            return value
+        try:
+            found = urlsplit(value)
+            port_known = found.port is None or found.port > 0
+        except ValueError:
+            port_known = False
+        if not port_known or found.scheme not in ("http", "https") or not found.hostname or found.path or found.query:
+            raise ValueError("write https:// and the name of the server, such as https://eitr.example.org")
         return value
 
     @field_validator("noise")
@@ -369,6 +449,11 @@ class ServerSettings(BaseSettings):
         return self.public_address.rstrip("/") or (f"http://{self.host}:{self.port}" if self.port else "")
 
     @property
+    def https(self) -> bool:
+        """Whether browsers reach the server by https."""
+        return self.public_address.startswith("https://")
+
+    @property
     def database_address(self) -> str:
         """The address of the database, the default one written out."""
         return self.database or f"sqlite:///{self.folder / 'eitr.db'}"
@@ -379,6 +464,9 @@ def read_settings(file: Path | None = None, **given: Any) -> ServerSettings:
     if file is not None and not file.is_file():
         raise InputError(f"{file}: there is no such file of settings")
     options = {name: value for name, value in given.items() if value is not None}
+    _refuse_unknown(name for name in os.environ if name.upper().startswith(PREFIX) and name not in OTHER_VARIABLES)
+    if file is not None:
+        _refuse_unknown(_names_in(file))
     try:
         found = ServerSettings(_env_file=file, **options)  # type: ignore[call-arg]
         in_file = {} if file is None else DotEnvSettingsSource(ServerSettings, env_file=file)()
@@ -392,8 +480,25 @@ def read_settings(file: Path | None = None, **given: Any) -> ServerSettings:
         return found
     except ValidationError as error:
         raise InputError("; ".join(_complaints(error))) from None
-    except SettingsError as error:
-        raise InputError(f'{error}: write a JSON list such as ["ramp=5"]') from None
+
+
+def _names_in(file: Path) -> list[str]:
+    try:
+        return list(DotEnvSettingsSource(ServerSettings, env_file=file).env_vars)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: the file of settings cannot be read: {error}") from error
+
+
+def _refuse_unknown(names: Iterable[str]) -> None:
+    """Refuse a variable that is no setting: a typing error would otherwise leave the default in effect."""
+    known = {variable(name) for name, _ in described()}
+    for name in names:
+        written = name.upper()
+        if written in known:
+            continue
+        near = difflib.get_close_matches(written, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else "`eitr settings` lists all"
+        raise InputError(f"{written}: there is no such setting; {hint}")
 
 
 def described() -> list[tuple[str, FieldInfo]]:

@@ -33,8 +33,8 @@ class Site:
         self.services, self.example = services, example
         self.app = application(services)
 
-    def browser(self, address: str = HERE) -> "Browser":
-        return Browser(self.app, address)
+    def browser(self, address: str = HERE, network: str = "192.0.2.1") -> "Browser":
+        return Browser(self.app, address, network)
 
     def signed_in(self, name: str = OPERATOR, password: str = PASSWORD) -> "Browser":
         browser = self.browser()
@@ -52,8 +52,10 @@ class Site:
 class Browser:
     """Sends what a browser sends: cookies, where a form comes from, and the hidden fields of its page."""
 
-    def __init__(self, app: Any, address: str = HERE) -> None:
-        self.client = TestClient(app, base_url=address, follow_redirects=False, raise_server_exceptions=False)
+    def __init__(self, app: Any, address: str = HERE, network: str = "192.0.2.1") -> None:
+        self.client = TestClient(
+            app, base_url=address, follow_redirects=False, raise_server_exceptions=False, client=(network, 50000)
+        )
         self.address = address
 
     def get(self, path: str) -> httpx.Response:

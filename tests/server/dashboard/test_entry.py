@@ -1,16 +1,32 @@
 """Getting in and out: the first password, signing in, sessions, and who is kept out."""
 
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from http.cookies import SimpleCookie
+from pathlib import Path
 
 import pytest
+from sqlalchemy import delete, select
 
 from eitr.server.dashboard.application import PARTS
-from eitr.server.dashboard.attempts import Attempts
+from eitr.server.dashboard.attempts import (
+    KNOWN_DAYS,
+    MOST,
+    MOST_OF_NETWORK,
+    MOST_WHERE_KNOWN,
+    SECONDS,
+    Attempts,
+)
 from eitr.server.dashboard.guard import local_path
-from eitr.server.domain import clock, operators
-from eitr.server.domain.errors import LimitReachedError
-from eitr.server.domain.operators import setup_link
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import LimitRow, OperatorRow
+from eitr.server.domain import clock as time_source
+from eitr.server.domain import operators
+from eitr.server.domain.errors import BusyError, InvalidInputError, LimitReachedError
+from eitr.server.domain.keys import Key
+from eitr.server.domain.operators import set_password, setup_link
 from tests.server.dashboard.conftest import HERE, MakeSite, Site
 from tests.server.dashboard.example import OPERATOR, PASSWORD
 from tests.server.dashboard.pages import paths
@@ -103,7 +119,7 @@ def test_a_wrong_password_and_an_unknown_name_look_alike(site):
     assert "eitr_session" not in cookies(wrong)
 
 
-def test_after_ten_attempts_even_the_right_password_waits(site):
+def test_after_ten_attempts_from_a_strange_network_even_the_right_password_waits(site):
     browser = site.browser()
     for _ in range(10):
         assert browser.sign_in(password="wrong password").status_code == 400
@@ -113,32 +129,149 @@ def test_after_ten_attempts_even_the_right_password_waits(site):
     assert "Too many attempts" in answer.text
 
 
-def test_attempts_count_by_name_whatever_the_address_and_by_address_whatever_the_name():
-    attempts = Attempts(most=3, seconds=60)
-    for number in range(3):
-        attempts.count(f"192.0.2.{number}", "ada")
-    with pytest.raises(LimitReachedError, match="too-many-requests"):
-        attempts.count("192.0.2.99", "ada")
-    attempts.count("192.0.2.99", "grace")
-    for name in ("a", "b"):
-        attempts.count("192.0.2.99", name)
-    with pytest.raises(LimitReachedError, match="too-many-requests"):
-        attempts.count("192.0.2.99", "c")
+class TestAttempts:
+    """Who may try how often, on each kind of database."""
 
+    @pytest.fixture
+    def attempts(self, address: str, tmp_path: Path) -> Iterator[Attempts]:
+        database = Database(address)
+        yield Attempts(database, Key.of(tmp_path))
+        database.close()
 
-def test_attempts_are_forgotten_in_time_and_by_success(monkeypatch):
-    moment = [1000.0]
-    monkeypatch.setattr("eitr.server.dashboard.attempts.time.monotonic", lambda: moment[0])
-    attempts = Attempts(most=2, seconds=60)
-    attempts.count("192.0.2.1", "ada")
-    attempts.count("192.0.2.1", "ada")
-    moment[0] += 61
-    attempts.count("192.0.2.1", "ada")
-    attempts.succeeded("192.0.2.1", "ada")
-    attempts.count("192.0.2.1", "ada")
-    attempts.count("192.0.2.1", "ada")
-    with pytest.raises(LimitReachedError, match="too-many-requests"):
+    def refused(self, attempts: Attempts, network: str, name: str) -> int:
+        """Return how long somebody has to wait."""
+        with pytest.raises(LimitReachedError, match="too-many-requests") as error:
+            attempts.count(network, name)
+        assert error.value.retry_after is not None
+        return error.value.retry_after
+
+    def test_a_name_is_never_locked_by_attempts_from_elsewhere(self, attempts):
+        for network in range(1, 6):
+            for _ in range(MOST):
+                attempts.count(f"192.0.2.{network}", "ada")
+        self.refused(attempts, "192.0.2.1", "ada")
+        assert attempts.count("192.0.2.99", "ada") is False
+
+    def test_a_network_may_try_several_names_but_not_endlessly(self, attempts):
+        for name in ("a", "b", "c"):
+            for _ in range(MOST):
+                attempts.count("2001:db8:1:2::1", name)
+        assert MOST_OF_NETWORK == 3 * MOST
+        self.refused(attempts, "2001:db8:1:2::99", "d")  # the same /64
+        attempts.count("2001:db8:1:3::1", "d")
+
+    def test_attempts_are_forgotten_in_time_and_by_success(self, attempts, clock):
+        for _ in range(MOST):
+            attempts.count("192.0.2.1", "ada")
+        clock.forward(SECONDS / 2)
+        wait = self.refused(attempts, "192.0.2.1", "ada")
+        clock.forward(wait)
+        for _ in range(MOST - 1):
+            attempts.count("192.0.2.1", "ada")
+        attempts.succeeded("192.0.2.1", "ada")
+        assert attempts.count("192.0.2.1", "ada") is True
+
+    def test_where_an_operator_was_before_strangers_cannot_keep_them_out(self, attempts, clock):
+        attempts.succeeded("192.0.2.1", "ada")
+        for name in ("a", "b", "c"):
+            for _ in range(MOST):
+                attempts.count("192.0.2.1", name)
+        self.refused(attempts, "192.0.2.1", "grace")
+        for _ in range(MOST_WHERE_KNOWN):
+            assert attempts.count("192.0.2.1", "ada") is True
+        self.refused(attempts, "192.0.2.1", "ada")  # nor may they guess for ever
+        clock.forward(KNOWN_DAYS * 86400 + 1)
+        assert attempts.count("192.0.2.1", "ada") is False
+
+    def test_processes_count_together_and_a_restart_forgets_nothing(self, attempts, address, tmp_path):
+        second = Database(address)
+        other = Attempts(second, Key.of(tmp_path))
+        for _ in range(MOST // 2):
+            attempts.count("192.0.2.1", "ada")
+            other.count("192.0.2.1", "ada")
+        self.refused(attempts, "192.0.2.1", "ada")
+        self.refused(other, "192.0.2.1", "ada")
+        second.close()
+
+    def test_many_at_once_are_all_counted(self, attempts):
+        def tried(_: int) -> bool:
+            try:
+                attempts.count("192.0.2.1", "ada")
+            except LimitReachedError:
+                return False
+            return True
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(tried, range(3 * MOST))) == MOST
+
+    def test_neither_names_nor_networks_are_stored(self, attempts):
         attempts.count("192.0.2.1", "ada")
+        attempts.succeeded("192.0.2.1", "ada")
+        with attempts._database.reading() as session:
+            rows = session.scalars(select(LimitRow)).all()
+        assert rows
+        assert all(len(row.key) == 32 and b"ada" not in row.key for row in rows)
+
+    def test_strangers_who_wait_for_their_turn_do_not_take_that_of_operators(self, attempts, monkeypatch):
+        monkeypatch.setattr("eitr.server.dashboard.attempts.WAIT_SECONDS", 0.01)
+        with attempts.hashing(known=False), attempts.hashing(known=False):
+            with pytest.raises(BusyError), attempts.hashing(known=False):
+                pass
+            with attempts.hashing(known=True), pytest.raises(BusyError), attempts.hashing(known=True):
+                pass
+
+
+def test_wrong_passwords_from_anywhere_do_not_lock_the_operator_out(site):
+    site.signed_in()
+    for network in range(1, 4):  # their own among them
+        attacker = site.browser(network=f"192.0.2.{network}")
+        for _ in range(12):
+            attacker.sign_in(password="wrong password")
+    assert attacker.sign_in().status_code == 429
+    assert site.browser().sign_in().status_code == 303
+    assert site.browser(network="198.51.100.1").sign_in().status_code == 303  # and in a new place
+
+
+def test_a_new_link_lets_in_who_had_too_many_attempts(site):
+    browser = site.browser()
+    for number in range(11):
+        browser.sign_in(password="wrong password")
+        TestSetup().send(browser, f"guess {number}")
+    assert browser.sign_in().status_code == 429
+    assert TestSetup().send(browser, "another guess").status_code == 429
+    code = setup_link(site.services.database, again=True)
+    assert TestSetup().send(browser, code, name=OPERATOR).status_code == 303
+    assert browser.sign_in(password=NEW).status_code == 303
+
+
+def test_a_server_that_starts_second_leaves_the_link_of_the_first(make_site: MakeSite):
+    site = make_site(empty=True)
+    with site.services.database.writing() as session:
+        session.execute(delete(OperatorRow))
+    first, second, third = (setup_link(site.services.database) for _ in range(3))
+    assert TestSetup().send(site.browser(), first).status_code == 303
+    assert site.browser().sign_in("grace", NEW).status_code == 303
+    # Now that there is an operator, the others would be keys under the mat.
+    assert setup_link(site.services.database) is None
+    for link in (second, third):
+        assert "The link was used" in TestSetup().send(site.browser(), link, name="mallory").text
+
+
+def test_a_link_is_used_once_though_two_use_it_at_the_same_moment(address: str):
+    database = Database(address)
+    code = setup_link(database, again=True)
+    assert code is not None
+
+    def use(name: str) -> bool:
+        try:
+            set_password(database, code, name, NEW)
+        except InvalidInputError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(use, [f"name {number}" for number in range(8)])) == 1
+    database.close()
 
 
 def test_the_cookie_of_a_session_is_not_for_scripts_nor_for_other_sites(site):
@@ -152,10 +285,29 @@ def test_the_cookie_of_a_session_is_not_for_scripts_nor_for_other_sites(site):
         assert int(cookie["max-age"]) == 12 * 3600
 
 
+def test_where_the_public_address_is_https_cookies_are_secure_whatever_the_proxy_says(make_site: MakeSite):
+    site = make_site(public_address="https://eitr.test")
+    browser = site.browser()  # the proxy asks by http, and sends no X-Forwarded-Proto
+    form = browser.get("/login")
+    assert cookies(form)["eitr_form"]["secure"]
+    csrf = re.search(r'name="csrf" value="([0-9a-f]+)"', form.text)
+    browser.client.cookies.set("eitr_form", cookies(form)["eitr_form"].value)  # the browser's connection is secure
+    answer = browser.post("/login", {"csrf": csrf[1], "name": OPERATOR, "password": PASSWORD})
+    assert answer.status_code == 303
+    assert cookies(answer)["eitr_session"]["secure"]
+
+
+@pytest.mark.parametrize("path", ["/login", "/nothing", "/api/v2/model", "/healthz", "/static/style.css"])
+def test_browsers_are_told_to_use_https_where_the_public_address_does(make_site: MakeSite, path):
+    told = make_site(empty=True, public_address="https://eitr.test").browser().get(path)
+    assert told.headers["strict-transport-security"] == "max-age=31536000"
+    assert "strict-transport-security" not in make_site(empty=True).browser("https://eitr.test").get(path).headers
+
+
 def test_a_session_ends_by_itself(site, monkeypatch):
     browser = site.signed_in()
     assert browser.get("/").status_code == 200
-    real = clock.now
+    real = time_source.now
     monkeypatch.setattr(operators, "now", lambda: real() + timedelta(hours=11.9))
     assert browser.get("/").status_code == 200
     monkeypatch.setattr(operators, "now", lambda: real() + timedelta(hours=12.1))
@@ -216,7 +368,7 @@ class TestForms:
 
     def test_the_public_address_counts_as_here(self, make_site: MakeSite):
         site = make_site(public_address="https://public.example")
-        browser = site.browser()
+        browser = site.browser("https://eitr.test")
         fields = {"csrf": browser.token("/login"), "name": OPERATOR, "password": PASSWORD}
         answer = browser.client.post("/login", data=fields, headers={"Origin": "https://public.example"})
         assert answer.status_code == 303

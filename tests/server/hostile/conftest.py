@@ -332,10 +332,11 @@ class ServerStarter:
 
 
 def logged(log: str) -> str:
-    """Return what was logged: without the two lines for the person at the terminal."""
+    """Return what was logged after the start, whose lines say where the server is."""
     lines = log.splitlines()
-    assert lines[0].startswith("EITR runs at http://")
-    return "\n".join(line for line in lines if not line.startswith(("EITR runs at", "Set the operator's password")))
+    first = json.loads(lines[0])
+    assert (first["logger"], first["message"][:20]) == ("eitr.start", "EITR runs at http://")
+    return "\n".join(line for line in lines if json.loads(line)["logger"] != "eitr.start")
 
 
 def told(log: str) -> list[str]:

@@ -42,6 +42,8 @@ DIGEST = re.compile(r"(?:^|[\s,])sha-256=:([A-Za-z0-9+/=]{44}):")
 HIGHEST_ID = 2**31
 FRESH_SECONDS = 0.2
 MOST_REMEMBERED = 8
+REFUSALS_AT_ONCE = 4
+"""Refusals noted at a time: each takes a thread, and may wait for the database in it."""
 
 BODY = {
     "requestBody": {
@@ -87,6 +89,7 @@ async def send(
 ) -> Receipt:
     """Send the trained parameters, once per round. The same bytes again are not a second update and get the same
     answer."""
+    uploads: Uploads = request.app.state.uploads
     encoding = _encoding(request)
     sha256 = _sha256(digest)
     parameters = await _parameters(request, server, id, participant, sha256)
@@ -97,7 +100,8 @@ async def send(
         await asyncio.wrap_future(server.ingest.receive(update, parameters))
     except InvalidUpdateError as error:
         server.metrics.refusals.labels(error.code).inc()
-        await run_in_threadpool(note_refusal, server.database, id, participant, error.code)
+        async with uploads.refusals:
+            await run_in_threadpool(note_refusal, server.database, id, participant, error.code)
         raise
     server.metrics.updates.inc()
     return Receipt(round=id, sha256=sha256.hex())
@@ -128,6 +132,8 @@ class Uploads:
 
     def __init__(self, places: int) -> None:
         self._places = asyncio.Semaphore(places)
+        self.refusals = asyncio.Semaphore(REFUSALS_AT_ONCE)
+        """To be held while a refusal is noted."""
         self._own: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager

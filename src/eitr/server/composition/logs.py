@@ -3,9 +3,16 @@
 import json
 import logging
 import sys
+import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
+from types import TracebackType
 
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
+
+
+START = "eitr.start"
+"""The logger of what is said at the start; nobody switches it off."""
 
 
 class JsonLines(logging.Formatter):
@@ -38,3 +45,18 @@ def configure(level: str) -> None:
         found.propagate = True
     logging.getLogger("uvicorn.access").disabled = True  # it would log addresses
     logging.getLogger("alembic").setLevel(logging.WARNING)
+    logging.getLogger(START).setLevel(logging.INFO)
+    logging.captureWarnings(True)
+    sys.excepthook = _failed
+    threading.excepthook = lambda failed: _failed(failed.exc_type, failed.exc_value, failed.exc_traceback)
+
+
+def announcer(tell: Callable[[str], None]) -> Callable[[str], None]:
+    """Return how to say something to whoever started the server: plainly at a terminal, else as a line of the log."""
+    return tell if sys.stderr.isatty() else logging.getLogger(START).info
+
+
+def _failed(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+    """Log what nobody caught."""
+    if not issubclass(kind, SystemExit):
+        logging.getLogger("eitr.server").critical("the program failed", exc_info=(kind, error or kind(), trace))

@@ -10,17 +10,21 @@ from typing import NoReturn
 
 import uvicorn
 
+from eitr.compiled import cache_in
 from eitr.errors import InputError
 from eitr.server.composition import logs
 from eitr.server.composition.app import application
 from eitr.server.composition.wiring import build_services, prepared_database
 from eitr.server.domain.alerts import Alerts
 from eitr.server.domain.metrics import Metrics
-from eitr.server.domain.operators import setup_link
+from eitr.server.domain.operators import delete_link_file, setup_link, write_link_file
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
-from eitr.server.web.http_protocol import GuardedHttpProtocol, check_uvicorn
+from eitr.server.web import connections
+from eitr.server.web.http_protocol import check_uvicorn, limited_protocol
 
+KERNELS = "kernels"
+"""The folder of compiled kernels, where a user without a home has no other place for them."""
 STOP_SECONDS = 20
 """How long requests under way may take when the server stops."""
 
@@ -31,18 +35,19 @@ def serve(settings: ServerSettings, tell: Callable[[str], None]) -> None:
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, _end)
     logs.configure(settings.log_level)
+    say = logs.announcer(tell)
     check_uvicorn()
+    limit = connections.for_descriptors(connections.raise_descriptor_limit(), settings.proxies)
+    cache_in(settings.folder / KERNELS)
     server = build_services(settings)
     listening = _listen(settings)
     port = listening.getsockname()[1]
     address = settings.public_address or f"http://{settings.host}:{port}"
-    tell(f"EITR runs at {address}")
-    link = setup_link(server.database)
-    if link is not None:
-        tell(f"Set the operator's password, within an hour: {address}/setup?code={link}")
+    say(f"EITR runs at {address}")
+    _tell_link(settings, setup_link(server.database), address, say)
     config = uvicorn.Config(
         application(server),
-        http=GuardedHttpProtocol,
+        http=limited_protocol(limit),
         ws="none",
         log_config=None,
         access_log=False,
@@ -51,7 +56,7 @@ def serve(settings: ServerSettings, tell: Callable[[str], None]) -> None:
         forwarded_allow_ips=settings.proxies,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=STOP_SECONDS,
-        backlog=2048,
+        backlog=limit.backlog,
     )
     gc.collect()
     gc.freeze()  # what is there now stays: it need not be looked through again and again
@@ -61,11 +66,12 @@ def serve(settings: ServerSettings, tell: Callable[[str], None]) -> None:
 def work(settings: ServerSettings, tell: Callable[[str], None]) -> None:
     """Run rounds until a signal comes."""
     logs.configure(settings.log_level)
+    cache_in(settings.folder / KERNELS)
     database, scoring = prepared_database(settings)
     worker, alerts = Worker(database, settings, scoring, Metrics()), Alerts(database, settings)
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, lambda *_: worker.stop())
-    tell("EITR's worker runs")
+    logs.announcer(tell)("EITR's worker runs")
     thread = threading.Thread(target=worker.run, name="worker")
     thread.start()
     alerts.start()
@@ -73,6 +79,19 @@ def work(settings: ServerSettings, tell: Callable[[str], None]) -> None:
         thread.join(timeout=1.0)  # signals are handled between two waits
     alerts.stop()
     database.close()
+
+
+def _tell_link(settings: ServerSettings, code: str | None, address: str, say: Callable[[str], None]) -> None:
+    """Say how to become the operator, to the person at the terminal only: a link must not stand in logs."""
+    delete_link_file(settings.folder)
+    if code is None:
+        return
+    link = f"{address}/setup?code={code}"
+    if sys.stderr.isatty():
+        say(f"Set the operator's password, within an hour: {link}")
+    else:
+        path = write_link_file(settings.folder, link)
+        say(f"No operator has a password yet: open the link in {path} within an hour, or make one with `eitr operator`")
 
 
 def _end(*_: object) -> NoReturn:
@@ -90,5 +109,5 @@ def _listen(settings: ServerSettings) -> socket.socket:
         raise InputError(
             f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}; take another with --port"
         ) from error
-    listening.listen(2048)
+    listening.listen()
     return listening

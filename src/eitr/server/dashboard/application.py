@@ -44,7 +44,7 @@ STATIC = Path(__file__).parent / "static"
 def dashboard_application(services: Services) -> FastAPI:
     """Return the application."""
     app = web_application(services, problem_page, openapi_url=None)
-    app.state.attempts = Attempts()
+    app.state.attempts = Attempts(services.database, services.key)
     for part in PARTS:
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")

@@ -51,8 +51,18 @@ def set_cookie(request: Request, response: Response, name: str, value: str, hour
         path="/",
         httponly=True,
         samesite="strict",
-        secure=request.url.scheme == "https",
+        secure=_is_secure(request),
     )
+
+
+def delete_cookie(request: Request, response: Response, name: str) -> None:
+    """Delete a cookie that was set here."""
+    response.delete_cookie(name, path="/", httponly=True, samesite="strict", secure=_is_secure(request))
+
+
+def _is_secure(request: Request) -> bool:
+    """Say whether browsers reach the server by https: a proxy may forget to say so."""
+    return request.url.scheme == "https" or services_of(request).settings.https
 
 
 def csrf_of(key: Key, token: str) -> str:

@@ -1,8 +1,9 @@
 """Connections: the same discipline on SQLite and PostgreSQL.
 
 SQLite: write-ahead log, every commit on the disk before it is reported, foreign keys on, deleted content overwritten,
-and every transaction that may write takes the write lock at its beginning, so that none fails half-way. PostgreSQL: as
-it comes.
+and every transaction that may write takes the write lock at its beginning, so that none fails half-way. Writers of one
+process wait for each other before they take a connection, so that readers always find one; readers never wait for
+writers. PostgreSQL: as it comes, except that nobody waits for a lock for ever.
 
 Updates are deleted in the transaction that ends their round. Then `purge` removes their bytes from the disk: it empties
 the write-ahead log of SQLite, or truncates the table of PostgreSQL. If a process dies in between, the next one does it.
@@ -10,6 +11,7 @@ the write-ahead log of SQLite, or truncates the table of PostgreSQL. If a proces
 
 import logging
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,15 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, event, exists, make_url, select, text
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from eitr.errors import InputError
 from eitr.io.private import create_file, create_folder
 from eitr.server.db.tables import UpdateBytesRow
 
-BUSY_SECONDS = 60.0
-"""How long a writer waits for another one."""
+BUSY_SECONDS = 30.0
+"""How long a writer waits for others, unless it says otherwise; then it fails with an `OperationalError`."""
+LOCK_NOT_AVAILABLE = "55P03"
+"""What PostgreSQL calls this error."""
 PURGE_SECONDS = 1.0
 """How long a purge waits for others; new writers wait as long for it."""
 RETRY_SECONDS = 10.0
@@ -51,6 +55,8 @@ class Database:
             if not url.database or url.database == ":memory:":
                 raise InputError("the database must be a file: several connections share it")
             create_folder(Path(url.database).parent)
+        self._busy_seconds = BUSY_SECONDS
+        self._turn = threading.Lock()
         options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS}} if self.sqlite else {}
         self.engine: Engine = create_engine(
             url,
@@ -67,19 +73,43 @@ class Database:
             event.listen(self.engine, "do_connect", self._create_file)
             event.listen(self.engine, "connect", _prepare)
             event.listen(self.engine, "begin", _begin)
+        else:
+            event.listen(self.engine, "connect", self._limit_waiting)
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
-        """Open a transaction that may write; committed at the end, rolled back on an exception."""
-        with self._sessions() as session:
+    def writing(self, wait: float | None = None) -> Iterator[Session]:
+        """Open a transaction that may write; committed at the end, rolled back on an exception.
+
+        `wait` is how many seconds to wait for other writers at most.
+        """
+        with self._turn_to_write(wait) as options, self._sessions() as session:
             with session.begin():
                 if self.sqlite:
-                    session.connection(execution_options={"eitr_writes": True})
+                    session.connection(execution_options=options)
+                elif wait is not None:  # 0 would mean: for ever
+                    session.execute(text(f"SET LOCAL lock_timeout = {max(1, round(wait * 1000))}"))
                 yield session
             deleted = session.info.get(DELETED, False)
         if deleted:
             self.purge()
+
+    @contextmanager
+    def _turn_to_write(self, wait: float | None) -> Iterator[dict[str, Any]]:
+        """Wait for other writers of this process, where only one can write; yield the options of the connection."""
+        if not self.sqlite:
+            yield {}
+            return
+        wait = self._busy_seconds if wait is None else wait
+        end = time.monotonic() + wait
+        if not self._turn.acquire(timeout=wait):
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise OperationalError("BEGIN IMMEDIATE", None, error)
+        try:
+            yield {"eitr_writes": True, "eitr_wait": max(0.0, end - time.monotonic())}
+        finally:
+            self._turn.release()
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -109,6 +139,7 @@ class Database:
         with self._plain() as connection:
             if connection.execute("PRAGMA user_version").fetchone()[0] == OVERWRITES:
                 return
+            connection.execute(f"PRAGMA busy_timeout={round(BUSY_SECONDS * 1000)}")
             try:
                 connection.execute("VACUUM")
                 connection.execute(f"PRAGMA user_version={OVERWRITES}")
@@ -120,10 +151,7 @@ class Database:
         """Copy SQLite's write-ahead log to the database and truncate it; say whether nobody was in the way."""
         with self._plain() as connection:
             connection.execute(f"PRAGMA busy_timeout={round(PURGE_SECONDS * 1000)}")
-            try:
-                busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            finally:
-                connection.execute(f"PRAGMA busy_timeout={round(BUSY_SECONDS * 1000)}")
+            busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         return not busy
 
     def _truncate_updates(self) -> bool:
@@ -149,6 +177,10 @@ class Database:
         if self.file is not None:
             create_file(self.file)
 
+    def _limit_waiting(self, connection: Any, _record: Any) -> None:
+        connection.execute(f"SET lock_timeout = {round(self._busy_seconds * 1000)}")
+        connection.commit()
+
     def check(self) -> None:
         """Refuse a database that cannot be reached, in words."""
         try:
@@ -169,5 +201,16 @@ def _prepare(connection: Any, _record: Any) -> None:
 
 
 def _begin(connection: Any) -> None:
-    writes = connection.get_execution_options().get("eitr_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    options = connection.get_execution_options()
+    # A connection serves one transaction after the other, and each may wait for another time.
+    wait = options.get("eitr_wait", BUSY_SECONDS)
+    connection.connection.driver_connection.execute(f"PRAGMA busy_timeout={round(wait * 1000)}")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("eitr_writes", False) else "BEGIN")
+
+
+def is_busy(error: BaseException) -> bool:
+    """Say whether a statement failed because others held a lock for longer than it could wait."""
+    cause = error.orig if isinstance(error, OperationalError) else None
+    if isinstance(cause, sqlite3.OperationalError):
+        return getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+    return getattr(cause, "sqlstate", None) == LOCK_NOT_AVAILABLE

@@ -22,6 +22,7 @@ def upgrade(database: Database, target: str = "head") -> None:
             connection = connection.execution_options(eitr_writes=True)
         with connection.begin():
             if not database.sqlite:
+                connection.execute(text("SET LOCAL lock_timeout = 0"))  # an upgrade may take long
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
             here = MigrationContext.configure(connection).get_current_revision()
             _refuse_newer(here)

@@ -8,7 +8,7 @@ received before, or why not.
 import contextlib
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from sqlalchemy import Integer, bindparam, case, func, insert, select, update
@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from eitr.server.db.connection import Database
+from eitr.server.db.connection import Database, is_busy
 from eitr.server.db.tables import Base, Moment, ParticipantRow, RefusalRow, RoundRow, RoundStatus, UpdateRow
 from eitr.server.domain.clock import now
 from eitr.server.domain.errors import (
@@ -139,6 +139,9 @@ class Ingest:
             except FillingUpError:
                 outcomes = self._stored(batch, look=True)
         except Exception as error:
+            if is_busy(error):  # whoever came meanwhile would wait as long again
+                self._fail([*batch, *self._taken()], error)
+                return
             if len(batch) > 1:  # one of them makes all fail: store each by itself
                 for item in batch:
                     self._store([item])
@@ -149,6 +152,25 @@ class Ingest:
                 done.set_result(None)
             else:
                 done.set_exception(outcome)
+
+    def _taken(self) -> list[Item]:
+        """Return what waits at this moment; the sign to stop stays."""
+        items = []
+        for _ in range(self._waiting.qsize()):
+            try:
+                item = self._waiting.get_nowait()
+            except Empty:  # another writer took it
+                break
+            if item is None:
+                self._waiting.put(None)
+            else:
+                items.append(item)
+        return items
+
+    @staticmethod
+    def _fail(batch: list[Item], error: Exception) -> None:
+        for _, done in batch:
+            done.set_exception(error)
 
 
 class FillingUpError(Exception):

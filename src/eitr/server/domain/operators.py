@@ -1,6 +1,8 @@
 """Operators: setup links, passwords and sessions."""
 
+import os
 from datetime import timedelta
+from pathlib import Path
 
 import argon2
 from sqlalchemy import delete, func, select
@@ -11,24 +13,47 @@ from eitr.server.db.tables import AuditRow, OperatorRow, SessionRow, SetupLinkRo
 from eitr.server.domain.clock import now
 from eitr.server.domain.errors import InvalidInputError
 from eitr.server.domain.keys import new_secret, secret_hash
+from eitr.server.domain.rounds import changed
 
 LINK_HOURS = 1
+LINK_FILE = "setup-link"
+"""The file in the server's folder that has the first link, where nobody watches the start."""
 SHORTEST_PASSWORD = 12
 LONGEST_PASSWORD = 1000
+LINK_USED = "The link was used, or is too old: make a new one with `eitr operator`."
 _hasher = argon2.PasswordHasher()
 _NOBODY = _hasher.hash(new_secret())
 """Verified against when there is no such operator, so that the answer takes as long."""
 
 
 def setup_link(database: Database, *, again: bool = False) -> str | None:
-    """Make a one-time code that sets an operator's password; None if there is an operator already."""
+    """Make a one-time code that sets an operator's password; None if there is an operator already.
+
+    With `again` it is made in any case, and codes made before stop working. Without, they still work: several servers
+    that start on one database each have their own, until one of them is used.
+    """
     with database.writing() as session:
-        if not again and session.scalar(select(func.count()).select_from(OperatorRow)):
+        if again:
+            session.execute(delete(SetupLinkRow))
+        elif session.scalar(select(func.count()).select_from(OperatorRow)):
             return None
-        session.execute(delete(SetupLinkRow))
         code = new_secret()
         session.add(SetupLinkRow(hash=secret_hash(code), expires=now() + timedelta(hours=LINK_HOURS)))
         return code
+
+
+def write_link_file(folder: Path, link: str) -> Path:
+    """Write a link to a file that only its owner can read; return the file."""
+    path = folder / LINK_FILE
+    delete_link_file(folder)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+        stream.write(f"{link}\n")
+    return path
+
+
+def delete_link_file(folder: Path) -> None:
+    """Delete the file: its link was used, or there is another one."""
+    (folder / LINK_FILE).unlink(missing_ok=True)
 
 
 def set_password(database: Database, code: str, name: str, password: str) -> None:
@@ -41,8 +66,11 @@ def set_password(database: Database, code: str, name: str, password: str) -> Non
         _link(session, code)  # before the work of hashing, which anybody could ask for
     hashed = _hasher.hash(password)
     with database.writing() as session:
-        link = _link(session, code)
-        session.delete(link)
+        _link(session, code)
+        used = session.execute(delete(SetupLinkRow).where(SetupLinkRow.hash == secret_hash(code)))
+        if not changed(used):  # by somebody else, at this moment
+            raise InvalidInputError(LINK_USED)
+        session.execute(delete(SetupLinkRow))  # those of other servers that started on this database, too
         found = session.scalar(select(OperatorRow).where(OperatorRow.name == name))
         if found is None:
             session.add(OperatorRow(name=name, password_hash=hashed, created=now()))
@@ -52,11 +80,22 @@ def set_password(database: Database, code: str, name: str, password: str) -> Non
         session.add(AuditRow(at=now(), who=name, action="set a password", detail={}))
 
 
+def link_is_valid(database: Database, code: str) -> bool:
+    """Say whether a one-time code can still be used."""
+    with database.reading() as session:
+        return _found_link(session, code) is not None
+
+
 def _link(session: Session, code: str) -> SetupLinkRow:
-    found = session.get(SetupLinkRow, secret_hash(code))
-    if found is None or found.expires < now():
-        raise InvalidInputError("The link was used, or is too old: make a new one with `eitr operator`.")
+    found = _found_link(session, code)
+    if found is None:
+        raise InvalidInputError(LINK_USED)
     return found
+
+
+def _found_link(session: Session, code: str) -> SetupLinkRow | None:
+    found = session.get(SetupLinkRow, secret_hash(code))
+    return None if found is None or found.expires < now() else found
 
 
 def sign_in(database: Database, name: str, password: str, hours: float) -> str | None:

@@ -8,15 +8,15 @@ bad reputation by leaving.
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
 from sqlalchemy import bindparam, delete, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
-from eitr.server.db.connection import DELETED, Database
+from eitr.server.db.connection import DELETED, Database, is_busy
 from eitr.server.db.tables import (
     AuditRow,
     InvitationBatchRow,
@@ -115,12 +115,20 @@ class Participants:
             right.append(same(nobody if row is None else row.secret_hash, secret_hash(secret)) and row is not None)
         back = {id for (id, _), one in zip(claims, right, strict=True) if one and moment - found[id].seen > SEEN_EVERY}
         if back:
-            with self._database.writing() as session:
-                session.execute(update(ParticipantRow).where(ParticipantRow.id.in_(back)).values(seen=moment))
+            self._note_seen(back, moment)
         return [
             Access.NONE if not one else Access.FULL if found[id].banned is None else Access.OWN_DATA
             for (id, _), one in zip(claims, right, strict=True)
         ]
+
+    def _note_seen(self, ids: set[str], moment: datetime) -> None:
+        """Note that participants were there, unless others write: then the next request does."""
+        try:
+            with self._database.writing(wait=0) as session:
+                session.execute(update(ParticipantRow).where(ParticipantRow.id.in_(ids)).values(seen=moment))
+        except OperationalError as error:
+            if not is_busy(error):
+                raise
 
     def export(self, id: str) -> dict[str, Any]:
         """Return everything that is kept about a participant, except what the rule thinks of them."""

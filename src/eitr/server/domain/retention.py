@@ -1,8 +1,12 @@
 """Deleting old data: all retention periods are applied here."""
 
-from datetime import timedelta
+import logging
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import CursorResult, delete, func, select, update
+from sqlalchemy.orm import Session
 
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import (
@@ -25,6 +29,8 @@ from eitr.server.domain.participants import erase
 from eitr.server.domain.rule_states import forget_steps
 from eitr.server.settings import ServerSettings
 
+log = logging.getLogger("eitr.worker")
+
 
 class Retention:
     """Deletes what the settings say is too old."""
@@ -33,33 +39,52 @@ class Retention:
         self._database, self._settings = database, settings
 
     def run(self) -> None:
-        """Delete, in one transaction."""
-        moment, settings = now(), self._settings
-        long_ago = moment - timedelta(days=settings.keep_observations_days)
+        """Delete, in one transaction; log, and note in the audit log, how much of what."""
+        moment = now()
         with self._database.writing() as session:
-            old_rounds = select(RoundRow.id).where(RoundRow.ended < long_ago)
-            for table in (ObservationRow, RefusalRow, UpdateRow):
-                session.execute(delete(table).where(table.round.in_(old_rounds)))
-            unused = moment - timedelta(days=settings.keep_steps_days)
-            forget_steps(session, RuleStateRow.last_round.in_(select(RoundRow.id).where(RoundRow.ended < unused)))
-            absent = moment - timedelta(days=settings.keep_participants_days)
-            for id in session.scalars(select(ParticipantRow.id).where(ParticipantRow.seen < absent)).all():
-                erase(session, id)
-            session.execute(delete(AuditRow).where(AuditRow.at < moment - timedelta(days=settings.keep_audit_days)))
-            session.execute(delete(AlertRow).where(AlertRow.ended < moment - timedelta(days=settings.keep_audit_days)))
-            session.execute(delete(LimitRow).where(LimitRow.expires < moment))
-            session.execute(delete(SessionRow).where(SessionRow.expires < moment))
-            session.execute(delete(SetupLinkRow).where(SetupLinkRow.expires < moment))
-            newest = session.scalar(select(func.max(ModelRow.version))) or 0
-            in_use = select(RoundRow.base).where(RoundRow.under_way.is_(True))
-            judged = last_score(session)
-            old_models = (
-                ModelRow.version > 1,
-                ModelRow.version <= newest - settings.keep_models,
-                ModelRow.version.not_in(in_use),
-                ModelRow.version != (judged["best"] if judged else 1),  # new models are compared with it
-            )
-            used_before = session.scalars(select(ModelRow.version).where(*old_models)).all()
-            # Rounds remember which version they began with: its row stays, its weights go.
-            for version in used_before:
-                session.get_one(ModelRow, version).weights = b""
+            deleted = self._deleted(session, moment)
+            for table in (LimitRow, SessionRow, SetupLinkRow):  # they have ended: nobody misses them
+                session.execute(delete(table).where(table.expires < moment))
+            if deleted:
+                session.add(AuditRow(at=moment, who="server", action="deleted old data", detail=deleted))
+        if deleted:
+            log.info("old data was deleted", extra=deleted)
+
+    def _deleted(self, session: Session, moment: datetime) -> dict[str, int]:
+        """Delete what is too old; return how much of what, without what there was nothing of."""
+        settings = self._settings
+        deleted: Counter[str] = Counter()
+        old_rounds = select(RoundRow.id).where(
+            RoundRow.ended < moment - timedelta(days=settings.keep_observations_days)
+        )
+        for table in (ObservationRow, RefusalRow, UpdateRow):
+            deleted[table.__tablename__] = _count(session.execute(delete(table).where(table.round.in_(old_rounds))))
+        unused = moment - timedelta(days=settings.keep_steps_days)
+        ended = select(RoundRow.id).where(RoundRow.ended < unused)
+        deleted["steps"] = forget_steps(session, RuleStateRow.last_round.in_(ended))
+        absent = moment - timedelta(days=settings.keep_participants_days)
+        gone = session.scalars(select(ParticipantRow.id).where(ParticipantRow.seen < absent)).all()
+        for id in gone:
+            erase(session, id)
+        deleted["participants"] = len(gone)
+        old = moment - timedelta(days=settings.keep_audit_days)
+        deleted["audit_entries"] = _count(session.execute(delete(AuditRow).where(AuditRow.at < old)))
+        deleted["alerts"] = _count(session.execute(delete(AlertRow).where(AlertRow.ended < old)))
+        newest = session.scalar(select(func.max(ModelRow.version))) or 0
+        in_use = select(RoundRow.base).where(RoundRow.under_way.is_(True))
+        judged = last_score(session)
+        # Rounds remember which version they began with: its row stays, its weights go.
+        old_models = (
+            ModelRow.version > 1,
+            ModelRow.version <= newest - settings.keep_models,
+            ModelRow.version.not_in(in_use),
+            ModelRow.version != (judged["best"] if judged else 1),  # new models are compared with it
+            ModelRow.weights != b"",
+        )
+        deleted["weights_of_models"] = _count(session.execute(update(ModelRow).where(*old_models).values(weights=b"")))
+        return {what: count for what, count in deleted.items() if count}
+
+
+def _count(done: Any) -> int:
+    """Return how many rows a statement changed."""
+    return done.rowcount if isinstance(done, CursorResult) else 0

@@ -95,12 +95,14 @@ def forget_steps_after(session: Session, rounds: int) -> None:
         forget_steps(session, RuleStateRow.last_round <= last)
 
 
-def forget_steps(session: Session, where: ColumnElement[bool]) -> None:
-    """Forget the steps of some participants, whatever rule remembers them; their reputations stay."""
+def forget_steps(session: Session, where: ColumnElement[bool]) -> int:
+    """Forget the steps of some participants, whatever rule remembers them; their reputations stay. Say of how many."""
     old = (RuleStateRow.projection.is_not(None), where | RuleStateRow.last_round.is_(None))
-    for kept in session.scalars(select(RuleStateRow).where(*old)).all():
+    found = session.scalars(select(RuleStateRow).where(*old)).all()
+    for kept in found:
         kept.arrays, kept.projection = without_steps(kept.arrays), None
         session.info[DELETED] = True
+    return len(found)
 
 
 def _table(rows: Sequence[NDArray[Any] | None]) -> NDArray[Any]:

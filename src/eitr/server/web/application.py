@@ -34,5 +34,6 @@ def web_application(
         body_seconds=services.settings.upload_seconds,
         render=render,
         streamed=streamed,
+        https=services.settings.https,
     )
     return app

@@ -7,10 +7,12 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnectionError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from eitr.server.db.connection import is_busy
 from eitr.server.domain.errors import DomainError
 from eitr.server.web.problems import Problem
 
@@ -27,7 +29,7 @@ def add_error_handlers(app: FastAPI, render: Render) -> None:
     async def answer(request: Request, error: Exception) -> Response:
         return render(request, as_problem(error))
 
-    for kind in (Problem, DomainError, RequestValidationError, HTTPException, OperationalError):
+    for kind in (Problem, DomainError, RequestValidationError, HTTPException, OperationalError, NoConnectionError):
         app.add_exception_handler(kind, answer)
 
 
@@ -44,7 +46,10 @@ def as_problem(error: Exception) -> Problem:
         case HTTPException():
             slug = SLUGS.get(error.status_code, "malformed-request" if error.status_code < 500 else "failed")
             return Problem(slug, headers=dict(error.headers or {}))
-        case OperationalError():  # the database does not answer, or is locked
+        case OperationalError() if is_busy(error):
+            log.warning("somebody else kept the database locked for too long; a request was told to come back later")
+            return Problem("busy", "Somebody else is writing to the database.", {"Retry-After": "5"})
+        case OperationalError() | NoConnectionError():  # the database does not answer
             log.warning("the database failed", exc_info=error)
             return Problem("busy", headers={"Retry-After": "5"})
         case _:

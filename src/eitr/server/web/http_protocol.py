@@ -1,16 +1,18 @@
 """HTTP as it comes from the network: uvicorn's parser, with limits that it lacks.
 
-The head of a request may be 32 kB long and take ten seconds. A connection that sends no request is closed.
+The head of a request may be 32 kB long and take ten seconds. A connection that sends no request is closed. There are
+limits on the number of connections (`eitr.server.web.connections`).
 """
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from eitr.errors import InputError
+from eitr.server.web.connections import ConnectionLimit
 from eitr.server.web.problems import KINDS, MEDIA_TYPE
 from eitr.server.web.security_headers import SECURITY_HEADERS
 
@@ -31,6 +33,7 @@ def _answer(status: str, slug: str) -> bytes:
 
 TOO_LARGE = _answer("Request Header Fields Too Large", "headers-too-large")
 MALFORMED = _answer("Bad Request", "malformed-request")
+TOO_MANY = _answer("Too Many Requests", "too-many-requests")
 
 
 class GuardedHttpProtocol(HttpToolsProtocol):
@@ -39,6 +42,9 @@ class GuardedHttpProtocol(HttpToolsProtocol):
     It overrides callbacks of uvicorn, some of which are private: `check_uvicorn` says whether they exist.
     """
 
+    limit: ClassVar[ConnectionLimit | None] = None
+    _address = ""
+    """Where the connection comes from, as long as it counts."""
     _size = 0
     """Bytes of the current head, or of what came since the last byte of a body."""
     _timer: asyncio.TimerHandle | None = None
@@ -51,12 +57,25 @@ class GuardedHttpProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """Start the time limit of the first request."""
         super().connection_made(transport)
+        if self.limit is not None:
+            peer = transport.get_extra_info("peername")
+            self._address = peer[0] if isinstance(peer, tuple) else "?"
+            if not self.limit.opened(self._address):
+                self._close(TOO_MANY)
+                return
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the time limit."""
         self._stop()
+        if self.limit is not None and self._address:
+            self.limit.closed(self._address, self)
+            self._address = ""
         super().connection_lost(exc)
+
+    def drop(self) -> None:
+        """Close a connection that nothing is done for: another one needs its place."""
+        self._close()
 
     def on_message_begin(self) -> None:
         """Count the bytes of a new head, and limit its time."""
@@ -138,6 +157,8 @@ class GuardedHttpProtocol(HttpToolsProtocol):
     def _expect(self) -> None:
         self._stop()
         self._timer = self.loop.call_later(HEAD_SECONDS, self._close)
+        if self.limit is not None:
+            self.limit.waits(self)
 
     def _close(self, answer: bytes = b"") -> None:
         self._stop()
@@ -150,6 +171,13 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+            if self.limit is not None:
+                self.limit.works(self)
+
+
+def limited_protocol(limit: ConnectionLimit) -> type[GuardedHttpProtocol]:
+    """Return the protocol with a limit that all its connections share."""
+    return type("LimitedHttpProtocol", (GuardedHttpProtocol,), {"limit": limit})
 
 
 OVERRIDDEN = (

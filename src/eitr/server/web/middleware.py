@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 from fastapi.routing import APIRoute
 from starlette.datastructures import MutableHeaders
@@ -11,14 +12,19 @@ from starlette.requests import Request
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from eitr.server.db.connection import BUSY_SECONDS
 from eitr.server.domain.limits import RequestLimit
 from eitr.server.domain.metrics import Metrics
 from eitr.server.web.errors import Render
 from eitr.server.web.problems import Problem
-from eitr.server.web.security_headers import SECURITY_HEADERS
+from eitr.server.web.security_headers import HTTPS_ONLY, SECURITY_HEADERS
 
 LARGEST_BODY = 64 * 1024
 """Bytes of a body that no handler streams: forms and small documents."""
+WRITES_AT_ONCE = 15
+"""Requests of one application that may write at a time. Each takes a thread, and may wait for the database in it: there
+are 40 threads for all requests of all applications, and those that only read must find one."""
+READING = ("GET", "HEAD", "OPTIONS")
 log = logging.getLogger("eitr.server")
 
 
@@ -34,9 +40,12 @@ class RequestGuard:
         body_seconds: float,
         render: Render,
         streamed: Sequence[str],
+        https: bool,
     ) -> None:
         self._app, self._limit, self._metrics = app, limit, metrics
         self._body_seconds, self._render = body_seconds, render
+        self._writes = asyncio.Semaphore(WRITES_AT_ONCE)
+        self._headers = {**SECURITY_HEADERS, **(HTTPS_ONLY if https else {})}
         self._streamed = [compile_path(path)[0] for path in streamed]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,15 +60,20 @@ class RequestGuard:
             if message["type"] == "http.response.start":
                 status, begun = message["status"], True
                 headers = MutableHeaders(scope=message)
-                for name, value in SECURITY_HEADERS.items():
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
             await send(message)
 
         try:
             self._check_limit(scope)
-            if not self._streams(scope):
+            if self._streams(scope):
+                await self._app(scope, receive, guarded)
+            elif scope["method"] in READING:
+                await self._app(scope, await _small_body(scope, receive, self._body_seconds), guarded)
+            else:
                 receive = await _small_body(scope, receive, self._body_seconds)
-            await self._app(scope, receive, guarded)
+                async with self._turn_to_write():
+                    await self._app(scope, receive, guarded)
         except Problem as problem:
             await self._render(Request(scope), problem)(scope, receive, guarded)
         except Exception as error:
@@ -69,6 +83,19 @@ class RequestGuard:
             await self._render(Request(scope), Problem("failed"))(scope, receive, guarded)
         self._metrics.requests.labels(scope["method"], _route(scope), str(status)).inc()
         self._metrics.latency.labels(_route(scope)).observe(time.perf_counter() - start)
+
+    @asynccontextmanager
+    async def _turn_to_write(self) -> AsyncIterator[None]:
+        """Wait until few enough other requests write; not longer than a writer waits for the database."""
+        try:
+            async with asyncio.timeout(BUSY_SECONDS):
+                await self._writes.acquire()
+        except TimeoutError:
+            raise Problem("busy", "Too many others are writing.", {"Retry-After": "5"}) from None
+        try:
+            yield
+        finally:
+            self._writes.release()
 
     def _check_limit(self, scope: Scope) -> None:
         client = scope.get("client")

@@ -12,3 +12,7 @@ SECURITY_HEADERS = {
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
 }
+
+HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
+"""Where the public address is https: for a year, browsers ask for this name by https only. Other names of the domain
+are not ours to decide on."""

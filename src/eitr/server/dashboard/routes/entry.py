@@ -12,7 +12,14 @@ from eitr.server.dashboard.guard import CsrfCheckedOperator
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.domain.audit import note as note_action
 from eitr.server.domain.errors import DomainError, InvalidInputError
-from eitr.server.domain.operators import SHORTEST_PASSWORD, set_password, sign_in, sign_out
+from eitr.server.domain.operators import (
+    SHORTEST_PASSWORD,
+    delete_link_file,
+    link_is_valid,
+    set_password,
+    sign_in,
+    sign_out,
+)
 from eitr.server.web.dependencies import Server, client_address
 from eitr.server.web.errors import as_problem
 
@@ -37,8 +44,10 @@ def set_a_password(request: Request, server: Server, sent: SubmittedForm) -> Res
         if password != sent.secret("again"):
             raise InvalidInputError("The two passwords are not the same.")
         attempts, asking = _attempts(request), client_address(request)
-        attempts.count(asking)
-        with attempts:
+        valid = link_is_valid(server.database, code)
+        if not valid:  # a valid link lets its owner in, however many attempts others have made from there
+            attempts.count_code(asking)
+        with attempts.hashing(known=valid):
             set_password(server.database, code, name, password)
     except DomainError as error:
         problem = as_problem(error)
@@ -52,7 +61,8 @@ def set_a_password(request: Request, server: Server, sent: SubmittedForm) -> Res
             name=name[:100],
             shortest=SHORTEST_PASSWORD,
         )
-    attempts.succeeded(asking)
+    attempts.succeeded(asking, name)
+    delete_link_file(server.settings.folder)
     return RedirectResponse(address("/login", notice="password"), 303)
 
 
@@ -71,8 +81,8 @@ def sign_somebody_in(request: Request, server: Server, sent: SubmittedForm) -> R
     name, wanted = sent.secret("name").strip()[:100], guard.local_path(sent.secret("next"))
     attempts, asking = _attempts(request), client_address(request)
     try:
-        attempts.count(asking, name)
-        with attempts:
+        known = attempts.count(asking, name)
+        with attempts.hashing(known=known):
             token = sign_in(server.database, name, sent.secret("password"), server.settings.session_hours)
         if token is None:
             log.warning("a password was wrong")
@@ -95,7 +105,7 @@ def sign_somebody_in(request: Request, server: Server, sent: SubmittedForm) -> R
         sign_out(server.database, before)
     answer = RedirectResponse(wanted, 303)
     guard.set_cookie(request, answer, guard.SESSION, token, server.settings.session_hours)
-    answer.delete_cookie(guard.FORM, path="/", httponly=True, samesite="strict")
+    guard.delete_cookie(request, answer, guard.FORM)
     return answer
 
 
@@ -105,7 +115,7 @@ def sign_somebody_out(request: Request, server: Server, who: CsrfCheckedOperator
     sign_out(server.database, guard.cookie(request, guard.SESSION))
     note_action(server.database, who.name, "signed out")
     answer = RedirectResponse(address("/login", notice="out"), 303)
-    answer.delete_cookie(guard.SESSION, path="/", httponly=True, samesite="strict")
+    guard.delete_cookie(request, answer, guard.SESSION)
     return answer
 
 
