@@ -107,11 +107,12 @@ def lines_of_no_weight(session: Session, rounds: Collection[int]) -> dict[int, f
     settings = session.execute(select(RoundRow.id, RoundRow.rule_settings).where(RoundRow.id.in_(rounds)))
     low = {row[0]: row[1]["low"] for row in settings if row[1] and "low" in row[1]}
     query = select(ObservationRow.round, ObservationRow.reputation).where(
-        ObservationRow.round.in_(low), ObservationRow.weight.is_not(None), ObservationRow.reputation.is_not(None)
+        ObservationRow.round.in_(low), ObservationRow.weight.is_not(None)
     )
     found: dict[int, list[float]] = defaultdict(list)
     for round, reputation in session.execute(query):
-        found[round].append(reputation)
+        if reputation is not None:
+            found[round].append(reputation)
     return {round: low[round] * median(values) for round, values in sorted(found.items())}
 
 
