@@ -16,9 +16,6 @@ from eitr.robust.tiles import Updates
 
 Floats = NDArray[np.float64]
 
-Groups = NDArray[np.uint8]
-"""To which group each parameter belongs."""
-
 _BLOCK = 4096
 
 
@@ -30,20 +27,21 @@ def lengths_of_steps(updates: Updates, base: NDArray[Any], order: Order, start: 
     >>> lengths_of_steps(np.array([[4.0, 5.0]]), np.ones(2), np.array([0]), start=1).tolist()
     [4.0]
     """
-    squares = np.empty(len(order))
-    over_ranges(lambda first, last: _squares(updates, base, order, first, last, start, squares), len(order), step=1)
-    return np.sqrt(squares)
+    return moments_of_steps(updates, base, order, start)[0]
 
 
-def fourth_powers_of_steps(updates: Updates, base: NDArray[Any], order: Order) -> Floats:
-    """Return the sum of the fourth powers of each step's numbers, in the given order.
+def moments_of_steps(updates: Updates, base: NDArray[Any], order: Order, start: int = 0) -> tuple[Floats, Floats]:
+    """Return the length of each step, and the sum of the fourth powers of its numbers, in one pass.
 
-    >>> fourth_powers_of_steps(np.array([[3.0, 2.0]]), np.ones(2), np.array([0])).tolist()
-    [17.0]
+    >>> lengths, fourth = moments_of_steps(np.array([[4.0, 5.0]]), np.ones(2), np.array([0]))
+    >>> lengths.tolist(), fourth.tolist()
+    ([5.0], [337.0])
     """
-    fourth = np.empty(len(order))
-    over_ranges(lambda first, last: _fourth_powers(updates, base, order, first, last, fourth), len(order), step=1)
-    return fourth
+    squares, fourth = np.empty(len(order)), np.empty(len(order))
+    over_ranges(
+        lambda first, last: _moments(updates, base, order, first, last, start, squares, fourth), len(order), step=1
+    )
+    return np.sqrt(squares), fourth
 
 
 def usual_sizes(updates: Updates, base: NDArray[Any], order: Order, lengths: Floats) -> Floats:
@@ -56,20 +54,6 @@ def usual_sizes(updates: Updates, base: NDArray[Any], order: Order, lengths: Flo
     sizes = np.empty(updates.shape[1])
     over_ranges(lambda first, last: _sizes(updates, base, order, scales, first, last, sizes), len(sizes), step=_BLOCK)
     return sizes
-
-
-def squares_by_group(updates: Updates, base: NDArray[Any], order: Order, groups: Groups, count: int) -> Floats:
-    """Return the squared length of each step's part in each group of parameters, (clients, count).
-
-    >>> groups = np.array([0, 1, 1], np.uint8)
-    >>> squares_by_group(np.array([[1.0, 2.0, 3.0]]), np.zeros(3), np.array([0]), groups, 2).tolist()
-    [[1.0, 13.0]]
-    """
-    squares = np.zeros((len(order), count))
-    over_ranges(
-        lambda first, last: _grouped_squares(updates, base, order, first, last, groups, squares), len(order), step=1
-    )
-    return squares
 
 
 def folded_steps(
@@ -100,34 +84,30 @@ def base_and_steps(base: NDArray[Any], updates: Updates, order: Order, coefficie
 
 
 @compiled
-def _squares(
-    updates: Updates, base: NDArray[Any], order: Order, first: int, last: int, begin: int, squares: Floats
+def _moments(
+    updates: Updates,
+    base: NDArray[Any],
+    order: Order,
+    first: int,
+    last: int,
+    begin: int,
+    squares: Floats,
+    fourth: Floats,
 ) -> None:
     for place in range(first, last):
         row = updates[order[place]]
-        total = 0.0
+        total, fourth_total = 0.0, 0.0
         for start in range(begin, row.shape[0], _BLOCK):
-            part = 0.0
-            for n in range(start, min(start + _BLOCK, row.shape[0])):
-                step = np.float64(row[n]) - np.float64(base[n])
-                part += step * step
-            total += part
-        squares[place] = total
-
-
-@compiled
-def _fourth_powers(updates: Updates, base: NDArray[Any], order: Order, first: int, last: int, fourth: Floats) -> None:
-    for place in range(first, last):
-        row = updates[order[place]]
-        total = 0.0
-        for start in range(0, row.shape[0], _BLOCK):
-            part = 0.0
+            part, fourth_part = 0.0, 0.0
             for n in range(start, min(start + _BLOCK, row.shape[0])):
                 step = np.float64(row[n]) - np.float64(base[n])
                 square = step * step
-                part += square * square
+                part += square
+                fourth_part += square * square
             total += part
-        fourth[place] = total
+            fourth_total += fourth_part
+        squares[place] = total
+        fourth[place] = fourth_total
 
 
 @compiled
@@ -142,17 +122,6 @@ def _sizes(
             row, scale = updates[order[place]], scales[place]
             for n in range(start, end):
                 sizes[n] += scale * abs(np.float64(row[n]) - np.float64(base[n]))
-
-
-@compiled
-def _grouped_squares(
-    updates: Updates, base: NDArray[Any], order: Order, first: int, last: int, groups: Groups, squares: Floats
-) -> None:
-    for place in range(first, last):
-        row = updates[order[place]]
-        for n in range(row.shape[0]):
-            step = np.float64(row[n]) - np.float64(base[n])
-            squares[place, groups[n]] += step * step
 
 
 @compiled

@@ -46,7 +46,7 @@ SETTINGS = {
     "EITR_MINIMUM": "3",
     "EITR_QUORUM": str(HONEST + FLIPPING),
     "EITR_MAXIMUM": "100",
-    "EITR_ROUND_SECONDS": "30",
+    "EITR_ROUND_SECONDS": "600",  # rounds end at the quorum; in the first one, kernels are compiled for a minute or so
     "EITR_GRACE_SECONDS": "0.5",
     "EITR_PAUSE_SECONDS": "2",
     "EITR_POLL_SECONDS": "0.2",

@@ -9,6 +9,7 @@ import torch
 from eitr.aggregation import Round, make_rule
 from eitr.errors import InputError
 from eitr.lab.aggregation import batched
+from eitr.lab.aggregation.fused import BatchedFused
 from tests.aggregation.cases import names
 from tests.lab.aggregation.comparison import make_rounds
 
@@ -119,6 +120,24 @@ def test_vectors_as_long_as_the_projection_and_longer_agree(parameters):
     for index in range(2):
         runs.assert_same_round(runs.in_batch(batch, index), runs.on_cpu(index))
     runs.assert_same_memory(batch)
+
+
+def test_rounds_with_added_noise_agree():
+    noise, parameters, clients = 0.05, 198, 8
+    rng, rules = np.random.default_rng(6), mixed(2)
+    batch = BatchedFused(rules, clients, parameters, torch.device("cpu"), added_noise=noise)
+    base, states = np.zeros(parameters, np.float32), [rule.init() for rule in rules]
+    for number in range(3):
+        updates = rng.normal(0, noise, (2, clients, parameters)).astype(np.float32)
+        updates[0, :3, -6:] += 0.2
+        updates[1, :3] = updates[1, :1]
+        alike = torch.ones((2, clients), dtype=torch.float64)
+        found = batch.aggregate(torch.zeros(2, parameters), torch.from_numpy(updates), alike, None, [None, None])
+        for run, rule in enumerate(rules):
+            given = Round(base, updates[run], names(clients), number, counts=alike[run].numpy(), added_noise=noise)
+            states[run], result = rule.update(states[run], given)
+            np.testing.assert_allclose(found.reputation[run], result.reputation, rtol=0, atol=1e-6)
+            np.testing.assert_allclose(found.weights[run], result.weights, rtol=0, atol=1e-5)
 
 
 def test_there_is_something_to_agree_on():

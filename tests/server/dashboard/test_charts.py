@@ -2,14 +2,16 @@
 
 import re
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from lxml import etree
+from sqlalchemy import select
 
 from eitr.server.dashboard import charts, figures, rendering
 from eitr.server.dashboard.charts import HEIGHT, LEFT, RIGHT, WIDTH, Series
 from eitr.server.dashboard.queries import participants
-from eitr.server.db.tables import ObservationRow
+from eitr.server.db.tables import ObservationRow, RoundRow
 from eitr.taxonomy import TOPICS
 
 CSS = (Path(rendering.__file__).parent / "static" / "dashboard.css").read_text()
@@ -78,6 +80,31 @@ def test_the_lowest_reputations_are_highlighted(site):
         id[:8] for id in sorted(last, key=lambda one: last[one], reverse=True)
     ]
     assert len(chart.columns) == 13
+
+
+def test_a_line_shows_below_which_reputation_the_weight_is_0(site):
+    with site.services.database.writing() as session:
+        for round in session.scalars(select(RoundRow)):
+            round.rule_settings = {"low": 0.6}
+    with site.services.database.reading() as session:
+        chart = figures.reputations(session, participants.summary(session))
+        voters = select(ObservationRow.reputation).where(ObservationRow.round == 8, ObservationRow.weight.is_not(None))
+        expected = 0.6 * median(session.scalars(voters))
+    assert chart.columns[-1] == chart.legend[-2].name == "Weight 0 below this line"
+    assert chart.rows[-1][-1] == f"{expected:.3f}"
+    assert f"now at {expected:.2f}, updates have weight 0." in chart.description
+    drawn: Any = etree.fromstring(str(chart.svg))
+    assert "weight 0 below" in drawn.xpath("//text/text()")
+    assert ".series.limit {" in CSS
+
+
+def test_rules_without_such_a_line_have_none(site):
+    with site.services.database.writing() as session:
+        for round in session.scalars(select(RoundRow)):
+            round.rule, round.rule_settings = "fedavg", {}
+    with site.services.database.reading() as session:
+        chart = figures.reputations(session, participants.summary(session))
+    assert "Weight 0 below this line" not in chart.columns
 
 
 def test_of_many_participants_the_lowest_are_shown(site, monkeypatch):

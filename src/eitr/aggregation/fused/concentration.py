@@ -19,6 +19,7 @@ from eitr.aggregation.fused.features import (
     deviation,
     falling,
     middle,
+    middles,
     shortening,
     undoubted,
 )
@@ -36,7 +37,8 @@ class Concentration:
     """Judged in two ways, and the worse counts, both on a logarithmic scale, beside clients that nobody doubts.
 
     How concentrated a step is: the sum of its fourth powers, no step taken as longer than usual. Short steps are often
-    concentrated, and do no harm. What it lacks: its shares in the parameters that everybody moves, group by group.
+    concentrated, and do no harm. What it lacks: by which factors its shares in the parameters that everybody moves are
+    smaller than usual, all groups together. One page can lack most of one group, but not of two.
 
     Steps that are mostly added noise have the kurtosis of noise, 3, and that is all there is to compare.
 
@@ -47,8 +49,8 @@ class Concentration:
 
     concentrated: tuple[float, float] = (6.0, 12.0)
     """Times the usual concentration up to which nobody is doubted, and from which on there is no trust."""
-    lacking: tuple[float, float] = (8.0, 40.0)
-    """The same for the usual share of a group in times one's own."""
+    lacking: tuple[float, float] = (25.0, 100.0)
+    """The same for the product of those factors."""
     far: tuple[float, float] = (3.5, 7.0)
     """Both reach at least this many robust deviations: in some rounds honest clients differ more than in others."""
     far_in_noise: tuple[float, float] = (5.0, 10.0)
@@ -70,13 +72,10 @@ class Concentration:
         above = np.log(np.maximum(features.kurtosis * (shortened_lengths(features)) ** 4, 1e-300))
         found = above - middle(above[peers])
         trust = falling(found, *self._limits(self.concentrated, deviation(above[peers])))
-        if features.group_shares is None:
-            return _against(trust)
-        for shares in np.log(np.maximum(features.group_shares, _LEAST)).T:
-            usual = middle(shares[peers])
-            if usual > math.log(self.lacking[1] * _LEAST):
-                limits = self._limits(self.lacking, deviation(shares[peers]))
-                trust = np.minimum(trust, falling(usual - shares, *limits))
+        if features.group_shares is not None:
+            shares = np.log(np.maximum(features.group_shares, _LEAST))
+            lack = np.maximum(middles(shares[peers].T) - shares, 0.0).sum(axis=1)
+            trust = np.minimum(trust, falling(lack, *self._limits(self.lacking, deviation(lack[peers]))))
         return _against(trust)
 
     def _limits(self, times: tuple[float, float], unit: float) -> tuple[float, float]:

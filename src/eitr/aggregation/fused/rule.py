@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -36,9 +37,8 @@ from eitr.robust.detection import detect
 from eitr.robust.steps import (
     base_and_steps,
     folded_steps,
-    fourth_powers_of_steps,
     lengths_of_steps,
-    squares_by_group,
+    moments_of_steps,
     usual_sizes,
 )
 from eitr.settings import setting
@@ -129,7 +129,7 @@ class Fused(Rule):
         ids = [round.ids[row] for row in order]
         rows = state.rows(ids)
         found = detect(round.updates, order, **DETECTION, rescale="median")
-        lengths = lengths_of_steps(round.updates, base, order)
+        lengths, fourth_powers = moments_of_steps(round.updates, base, order)
         now = self._sketches(round, base, lengths)
         sums = self._sums(state, rows, now if self.start == 0 else self._remembered_sketches(round, base))
         state = remember(state, SKETCH, rows, sums.astype(np.float32))
@@ -145,7 +145,7 @@ class Fused(Rule):
             harm=harm,
             noise_harm=None if harm is None else self._noise_harm(round, base),
             added_noise=round.added_noise,
-            kurtosis=kurtosis_of(fourth_powers_of_steps(round.updates, base, order), lengths, round.updates.shape[1]),
+            kurtosis=kurtosis_of(fourth_powers, lengths, round.updates.shape[1]),
             group_shares=None if round.added_noise else self._group_shares(round, base, lengths),
             pushes=None if harm is None else biases(round.updates, base, harm.shape[1])[order],
         )
@@ -264,9 +264,14 @@ class Fused(Rule):
         return np.asarray(now / (usual if usual > 0 else 1.0))
 
     def _group_shares(self, round: Round, base: NDArray[Any], lengths: Floats) -> Floats:
+        """Return the share of each step's squared length in each of the groups of parameters that everybody moves."""
         groups = groups_of(usual_sizes(round.updates, base, round.order, lengths))
-        squares = squares_by_group(round.updates, base, round.order, groups, len(GROUPS) + 1)
-        return squares[:, : len(GROUPS)] / np.where(lengths > 0, lengths, 1.0)[:, None] ** 2
+        squares = np.empty((len(lengths), len(groups)))
+        for place, row in enumerate(round.order):
+            for number, group in enumerate(groups):
+                step = round.updates[row, group].astype(np.float64) - base[group]
+                squares[place, number] = step @ step
+        return np.asarray(squares / np.where(lengths > 0, lengths, 1.0)[:, None] ** 2)
 
     def _sums(self, state: RuleState, rows: NDArray[np.int64], now: Floats) -> Floats:
         past = state.memory.get(SKETCH)
@@ -326,18 +331,19 @@ def kurtosis_of(fourth_powers: Floats, lengths: Floats, parameters: int) -> Floa
     return np.asarray(parameters * fourth_powers / np.where(lengths > 0, lengths, 1.0) ** 4)
 
 
-def groups_of(sizes: Floats) -> NDArray[np.uint8]:
-    """Return the group of each parameter by its size: 0 for the largest, as many as `GROUPS` says, and so on.
+def groups_of(sizes: Floats) -> list[NDArray[np.int64]]:
+    """Return the parameters of each group, those with the largest sizes first: as many as `GROUPS` says.
 
-    >>> groups_of(np.arange(40.0)).tolist() == [1] * 8 + [0] * 32
+    >>> [group.tolist() for group in groups_of(np.arange(40.0))] == [list(range(8, 40)), list(range(8)), []]
     True
     """
-    groups = np.full(len(sizes), len(GROUPS), np.uint8)
-    ends = [len(sizes) - count for count in GROUPS if count < len(sizes)]
-    ranked = np.argpartition(sizes, ends) if ends else np.arange(len(sizes))
-    for group, count in reversed(list(enumerate(GROUPS))):
-        groups[ranked[max(0, len(sizes) - count) :]] = group
-    return groups
+    chosen, groups = np.arange(len(sizes)), []
+    for count in reversed(GROUPS):
+        if count < len(chosen):
+            chosen = chosen[np.argpartition(sizes[chosen], len(chosen) - count)[-count:]]
+        groups.append(np.sort(chosen))
+    groups.reverse()
+    return [groups[0], *(np.setdiff1d(outer, inner, assume_unique=True) for inner, outer in pairwise(groups))]
 
 
 def biases(updates: NDArray[Any], base: NDArray[Any], classes: int) -> Floats:

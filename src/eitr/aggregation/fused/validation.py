@@ -6,7 +6,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from eitr.aggregation.fused.features import Floats, RoundFeatures, falling, middles, opinion
+from eitr.aggregation.fused.features import (
+    Floats,
+    RoundFeatures,
+    deviation,
+    falling,
+    middle,
+    middles,
+    opinion,
+    undoubted,
+)
 from eitr.aggregation.opinions import Opinion
 
 _UNTOLD = 1e9
@@ -18,6 +27,9 @@ UPPER = 0.99
 @dataclass(frozen=True)
 class Validation:
     """The class that a step harms most, compared with what the others' steps do to it.
+
+    Where clients that nobody doubts hardly differ, less harm is needed: late in training a label flipper harms its
+    class less than at the beginning, but still many times as much as anybody else.
 
     A topic of which the operator has no pages is not asked about: uncertainty, not disbelief.
 
@@ -32,6 +44,13 @@ class Validation:
     """Rise of the loss beyond the others' up to which nobody is doubted."""
     great_harm: float = 2.5
     """... and from which on there is no trust."""
+    least_harm: float = 0.5
+    """Where undoubted clients do nearly the same to a class: harm up to which nobody is doubted; no trust from twice
+    as much on."""
+    far: tuple[float, float] = (5.0, 10.0)
+    """Where they do not: the same two limits in robust deviations, up to `harm` and `great_harm`."""
+    fewest: int = 5
+    """Undoubted clients that it takes to say how much they differ."""
     far_in_noise: float = 3.0
     """Deviations up to which nobody is doubted, where noise is added."""
     too_far_in_noise: float = 5.0
@@ -48,8 +67,22 @@ class Validation:
         if features.noise_harm is not None:
             alone = features.noise_harm[:, ~features.untested]
             return opinion(falling(_deviations(harm, alone), self.far_in_noise, self.too_far_in_noise), 1.0)
-        worst = (harm - middles(harm.T)).max(axis=1)
-        return opinion(falling(worst, self.harm, self.great_harm), 1.0)
+        away = harm - middles(harm.T)
+        trust = falling(away.max(axis=1), self.harm, self.great_harm)
+        peers = undoubted(features)
+        if peers.sum() >= self.fewest:
+            for own in away.T:
+                usual, unit = middle(own[peers]), deviation(own[peers])
+                trust = np.minimum(trust, falling(own - usual, *self._limits(unit)))
+        return opinion(trust, 1.0)
+
+    def _limits(self, unit: float) -> tuple[float, float]:
+        """Return the limits of harm where undoubted clients differ by so much: lower ones where they hardly differ."""
+        far, too_far = self.far
+        return (
+            min(self.harm, max(self.least_harm, far * unit)),
+            min(self.great_harm, max(2 * self.least_harm, too_far * unit)),
+        )
 
 
 def _deviations(harm: Floats, alone: Floats) -> Floats:

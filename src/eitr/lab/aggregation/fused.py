@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eitr.aggregation.fused.concentration import GROUPS
 from eitr.aggregation.fused.features import Floats, RoundFeatures, shortening, usual_length
 from eitr.aggregation.fused.rule import DETECTION, Fused, groups_of, kurtosis_of, noise_steps, weighed
 from eitr.aggregation.fused.sketch import DIMENSIONS, limit_of, noise_of, signs
@@ -163,8 +162,8 @@ class BatchedFused(BatchedRule):
             return kurtosis, None
         scale = np.where(lengths > 0, lengths, 1.0)
         sizes = (steps.abs() / torch.from_numpy(scale).to(self.device)[:, None]).sum(dim=0)
-        groups = torch.from_numpy(groups_of(sizes.cpu().numpy())).to(self.device)
-        found = [squares[:, groups == group].sum(dim=1).cpu().numpy() for group in range(len(GROUPS))]
+        groups = [torch.from_numpy(group).to(self.device) for group in groups_of(sizes.cpu().numpy())]
+        found = [squares[:, group].sum(dim=1).cpu().numpy() for group in groups]
         return kurtosis, np.stack(found, axis=1) / scale[:, None] ** 2
 
     def _harm(self, base: Tensor, updates: Tensor, lengths: Floats) -> list[Floats | None]:

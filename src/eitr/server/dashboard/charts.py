@@ -31,6 +31,8 @@ class Series:
     """A class of the style sheet."""
     shape: str = "circle"
     """How its points are marked; empty: not at all."""
+    label: str = ""
+    """What stands at the end of the line, inside the drawing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ def lines(
     for one in series:
         path = [(across_of(x), up_of(y)) for x, y in one.points]
         parts.append(_line(one, path))
+        if one.label and path:
+            parts.append(_text(one.label, path[-1][0], path[-1][1] - 6, "end" if last > first else "middle", "label"))
     legend = [Key(one.name, _swatch(one)) for one in series if one.style != "other"]
     if any(one.style == "other" for one in series):
         legend.append(Key("all others shown", _swatch(Series("", (), "other", ""))))

@@ -49,10 +49,15 @@ def reputations(session: Session, everybody: list[ParticipantSummary]) -> Chart 
     if not series:
         return None
     worst = series[-1]
+    told = f"One line per participant. The lowest now is {worst.name} with {worst.points[-1][1]:.2f}."
+    limits = participants.lines_of_no_weight(session, {x for one in series for x, _ in one.points})
+    if limits:
+        series.append(Series("Weight 0 below this line", list(limits.items()), "limit", "", "weight 0 below"))
+        told += f" Below the thin dashed line, now at {list(limits.values())[-1]:.2f}, updates have weight 0."
     return charts.lines(
         "reputations",
         "Reputations over time",
-        f"One line per participant. The lowest now is {worst.name} with {worst.points[-1][1]:.2f}.",
+        told,
         "Round",
         series,
         note=_some(len(lowest), len(everybody)),

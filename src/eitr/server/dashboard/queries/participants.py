@@ -1,8 +1,11 @@
 """Participants: their reputation now, and their rounds so far."""
 
 import heapq
+from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import median
 from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import Select, func, select
@@ -98,6 +101,23 @@ def voters(session: Session, rounds: list[int]) -> dict[int, int]:
     counted = func.count(ObservationRow.weight).filter(judged)
     query = select(ObservationRow.round, counted).where(ObservationRow.round.in_(rounds))
     return {row[0]: row[1] for row in session.execute(query.group_by(ObservationRow.round))}
+
+
+def lines_of_no_weight(session: Session, rounds: Collection[int]) -> dict[int, float]:
+    """Return the reputation below which an update had no weight, by round, where the rule has such a line.
+
+    The rule `fused` gives a client no weight if its reputation is at most `low` times that of the median client.
+    """
+    settings = session.execute(select(RoundRow.id, RoundRow.rule_settings).where(RoundRow.id.in_(rounds)))
+    low = {row[0]: row[1]["low"] for row in settings if row[1] and "low" in row[1]}
+    query = select(ObservationRow.round, ObservationRow.reputation).where(
+        ObservationRow.round.in_(low), ObservationRow.weight.is_not(None)
+    )
+    found: dict[int, list[float]] = defaultdict(list)
+    for round, reputation in session.execute(query):
+        if reputation is not None:
+            found[round].append(reputation)
+    return {round: low[round] * median(values) for round, values in sorted(found.items())}
 
 
 def history(session: Session, id: str, most: int) -> list[ParticipantRound]:
