@@ -464,5 +464,8 @@ def test_honest_clients_that_differ_much_may_resemble_each_other():
     steps = rng.normal(size=(9, 4000)) + rng.normal(0, 0.4, (9, 4)) @ rng.normal(size=(4, 4000))  # topics of one's own
     features = features_of(steps)
     assert features.cosines_together[~np.eye(9, dtype=bool)].max() > 0.25
-    assert Collusion().observe(features).expectation(0.5).min() > 0.7
-    assert Collusion(apart=(0.0, 0.0)).observe(features).expectation(0.5).min() < 0.6
+    told, strict = (
+        detector.observe(features).expectation(0.5) for detector in (Collusion(), Collusion(apart=(0.0, 0.0)))
+    )
+    assert np.median(told) > 0.9
+    assert told.mean() > strict.mean() + 0.05
