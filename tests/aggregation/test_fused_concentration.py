@@ -72,7 +72,7 @@ def test_steps_in_few_parameters_have_little_weight_and_the_lowest_reputations(n
         share = ATTACKERS / len(result.weights)
         if (
             result.weights[:ATTACKERS].sum() > share / 2
-            or result.reputation[:ATTACKERS].max() > 0.9 * result.reputation[ATTACKERS:].min()
+            or result.reputation[:ATTACKERS].max() > 0.95 * result.reputation[ATTACKERS:].min()
             or against[ATTACKERS:].any()
         ):
             wrong[kind] = (result.weights, result.reputation, against)

@@ -447,3 +447,25 @@ def test_a_few_huge_numbers_of_a_step_do_not_drown_the_others():
     quiet_sketch, loud_sketch = projected(steps, limit=limit)[0], projected(loud, limit=limit)[0]
     cosine = quiet_sketch @ loud_sketch / np.linalg.norm(quiet_sketch) / np.linalg.norm(loud_sketch)
     assert cosine > 0.95
+
+
+def test_less_harm_is_evidence_where_undoubted_clients_hardly_differ():
+    steps, rng = honest(), np.random.default_rng(4)
+    harm = rng.normal(0, 0.05, (len(steps), 6))
+    harm[0, 2] += 1.5  # between the fixed limits
+    told = Validation().observe(features_of(steps, harm=harm)).expectation(0.5)
+    assert told[0] < 0.1 < 0.9 < told[1:].min()
+    harm[1:, 2] += np.linspace(-0.8, 0.8, len(steps) - 1)  # they differ: each has other pages of this class
+    assert Validation().observe(features_of(steps, harm=harm)).expectation(0.5)[0] > 0.4
+
+
+def test_honest_clients_that_differ_much_may_resemble_each_other():
+    rng = np.random.default_rng(5)
+    steps = rng.normal(size=(9, 4000)) + rng.normal(0, 0.4, (9, 4)) @ rng.normal(size=(4, 4000))  # topics of one's own
+    features = features_of(steps)
+    assert features.cosines_together[~np.eye(9, dtype=bool)].max() > 0.25
+    told, strict = (
+        detector.observe(features).expectation(0.5) for detector in (Collusion(), Collusion(apart=(0.0, 0.0)))
+    )
+    assert np.median(told) > 0.9
+    assert told.mean() > strict.mean() + 0.05

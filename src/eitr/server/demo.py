@@ -33,7 +33,8 @@ from eitr.server.domain import operators
 from eitr.taxonomy import NAMES, NON_SENSITIVE
 
 HONEST, FLIPPING, INVALID = 6, 3, 1
-PAGES, VALIDATION = 3000, 300
+PAGES, VALIDATION = 3000, 1500
+"""Of fewer validation pages, one or two of a rare topic would decide whether a model is published."""
 DIFFICULTY = 0.3
 SKEW = 20.0
 """How unlike each other the participants' pages are: the smaller, the more."""

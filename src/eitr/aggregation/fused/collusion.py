@@ -53,7 +53,7 @@ class Collusion:
     """The largest common part up to which nobody is doubted, once the usual one is below a tenth."""
     too_common: float = 0.35
     """... and from which on there is no trust."""
-    apart: tuple[float, float] = (2.0, 4.0)
+    apart: tuple[float, float] = (1.5, 3.5)
     """Both reach at least this many deviations: where honest clients differ much, some of them resemble each other."""
     alike_in_noise: tuple[float, float] = (3.0, 5.0)
     """Deviations up to which nobody is doubted, and from which on there is no trust, where noise is added."""
