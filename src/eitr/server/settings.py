@@ -202,7 +202,7 @@ class ServerSettings(BaseSettings):
     published_noise: float = Field(
         0.0,
         ge=0,
-        le=LARGEST,
+        le=MOST,
         description="Formal privacy: standard deviation of the noise that is added to the sum of a round's updates, in "
         "multiples of the longest step that one participant can have in it; 0: none. Needs `pip install "
         "'eitr[formal]'`, EITR_RULE=fedavg, private training, and EITR_MAXIMUM equal to EITR_QUORUM.",
@@ -535,11 +535,8 @@ def variable(name: str) -> str:
 
 
 def _host_of(address: str) -> str:
-    """Return the host of a web address; of an empty one, this machine."""
-    try:
-        return (urlsplit(address if "://" in address else f"//{address}").hostname or "") if address else "localhost"
-    except ValueError:
-        return ""
+    """Return the host of the public address, which was checked; of an empty one, this machine."""
+    return (urlsplit(address).hostname or "") if address else "localhost"
 
 
 def _on_this_machine(host: str) -> bool:

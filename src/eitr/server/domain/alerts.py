@@ -219,8 +219,8 @@ def undelivered(session: Session) -> HealthProblem | None:
                     "alerts",
                     Severity.WARNING,
                     f"An alert could not be delivered by {name}: {entry['error']}.",
-                    "Check the settings EITR_ALERT_* and EITR_SMTP_*, restart the server, and send a test alert. It is "
-                    "tried again by itself, at least once an hour.",
+                    "Check EITR_ALERT_WEBHOOK, EITR_ALERT_EMAIL and the mail server, restart, and send a test alert. "
+                    "It is tried again by itself, at least once an hour.",
                     "/alerts",
                     row.raised,
                 )

@@ -264,7 +264,10 @@ def _best(session: Session, pages: str | None) -> tuple[int, dict[str, Any]]:
     # Rounds of older programs have no digest.
     same_pages = digest.is_(None) if pages is None else digest == pages
     judged = select(RoundRow.base, RoundRow.result, RoundRow.score).where(
-        same_pages, accuracy.is_not(None), RoundRow.status == RoundStatus.PUBLISHED
+        # Not by its status: an operator can publish the model of a quarantined round, too.
+        same_pages,
+        accuracy.is_not(None),
+        RoundRow.result.is_not(None),
     )
     first = session.execute(judged.order_by(RoundRow.id).limit(1)).one()
     best = session.execute(judged.order_by(accuracy.desc(), RoundRow.id).limit(1)).one()
