@@ -81,6 +81,17 @@ def test_harm_is_told_in_deviations():
     assert Validation().observe(features_of(steps, harm=harm)).expectation(0.5).min() > 0.9
 
 
+@pytest.mark.parametrize("clients", [3, 4, 5, 6, 8, 12])
+def test_chance_is_rarely_taken_for_harm_in_small_rounds(clients):
+    rng = np.random.default_rng(clients)
+    steps = rng.normal(size=(clients, PARAMETERS))
+    told = [
+        Validation().observe(features_of(steps, harm=rng.normal(0, 0.01, (clients, 6)), added_noise=1.0)).disbelief
+        for _ in range(300)
+    ]
+    assert np.mean(np.array(told) > 0.4) < 0.03  # it was 0.1 with five clients
+
+
 def test_harm_that_cannot_be_told_is_the_greatest_and_equal_harm_is_none():
     steps, harm = np.random.default_rng(3).normal(size=(CLIENTS, PARAMETERS)), np.zeros((CLIENTS, 6))
     assert Validation().observe(features_of(steps, harm=harm, added_noise=1.0)).expectation(0.5).min() > 0.9

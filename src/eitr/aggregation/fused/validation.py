@@ -47,7 +47,7 @@ class Validation:
     far: tuple[float, float] = (5.0, 10.0)
     """Where they do not: the same two limits in robust deviations, up to `harm` and `great_harm`."""
     fewest: int = 5
-    """Undoubted clients that it takes to say how much they differ."""
+    """Undoubted clients that it takes to say how much they differ; where noise is added, clients."""
     far_in_noise: float = 3.0
     """Deviations up to which nobody is doubted, where noise is added."""
     too_far_in_noise: float = 5.0
@@ -62,7 +62,7 @@ class Validation:
         # A step after which no loss can be told, all numbers having overflowed, does the greatest harm.
         harm = np.nan_to_num(features.harm[:, ~features.untested], nan=_UNTOLD, posinf=_UNTOLD)
         if features.added_noise:
-            return opinion(falling(_deviations(harm), self.far_in_noise, self.too_far_in_noise), 1.0)
+            return self._in_noise(harm)
         away = harm - middles(harm.T)
         trust = falling(away.max(axis=1), self.harm, self.great_harm)
         peers = undoubted(features)
@@ -71,6 +71,13 @@ class Validation:
                 usual, unit = middle(own[peers]), deviation(own[peers])
                 trust = np.minimum(trust, falling(own - usual, *self._limits(unit)))
         return opinion(trust, 1.0)
+
+    def _in_noise(self, harm: Floats) -> Opinion:
+        """Compare in deviations. Those of few clients are often far too small by chance: the limits are wider there."""
+        if len(harm) < self.fewest:
+            return Opinion.vacuous(len(harm))
+        wider = 1.0 + (6.0 / len(harm)) ** 4
+        return opinion(falling(_deviations(harm), wider * self.far_in_noise, wider * self.too_far_in_noise), 1.0)
 
     def _limits(self, unit: float) -> tuple[float, float]:
         """Return the limits of harm where undoubted clients differ by so much: lower ones where they hardly differ."""
