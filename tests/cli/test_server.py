@@ -25,6 +25,8 @@ from eitr.server.db.tables import (
     ModelRow,
     ObservationRow,
     ParticipantRow,
+    RoundRow,
+    RoundStatus,
     SetupLinkRow,
 )
 from eitr.server.domain.operators import set_password
@@ -187,6 +189,8 @@ def test_the_demonstration_shows_attackers_lose_their_weight_and_stops_cleanly(t
     assert sorted(roles.values()) == ["flips labels"] * 3 + ["honest"] * 6 + ["sends NaN"]
     with Database(f"sqlite:///{folder / 'eitr.db'}").reading() as session:
         assert session.scalar(select(func.count()).select_from(ParticipantRow)) == 10
+        abandoned = select(func.count()).select_from(RoundRow).where(RoundRow.status == RoundStatus.ABANDONED)
+        assert session.scalar(abandoned) == 0  # the first round waits until kernels are compiled
         seen = session.scalars(select(ObservationRow).where(ObservationRow.round == 3)).all()
     weights = {roles[one.participant[:8]]: [] for one in seen}  # type: ignore[var-annotated]
     for one in seen:
