@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select, update
 
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import (
@@ -25,7 +25,7 @@ from eitr.server.domain.backup import back_up
 from eitr.server.domain.clock import now
 from eitr.server.domain.errors import DomainError
 from eitr.server.domain.round_aggregation import secret_factors
-from eitr.server.domain.trust import earned_rounds, network_hash, standings
+from eitr.server.domain.trust import network_hash, standings, trusted_lately
 from tests.server.federation import Clock, Federation
 from tests.server.waiting import LONGEST_SECONDS
 
@@ -184,27 +184,78 @@ def test_founders_are_established_at_once_until_their_invitation_is_revoked(make
     assert established(federation, people[1])
 
 
-def test_rounds_count_again_when_somebody_comes_back_with_their_invitation(make: Make) -> None:
+def test_who_comes_back_is_a_newcomer_until_rounds_are_earned_again(make: Make) -> None:
     federation = make()
     people = federation.enrol(4)
     code = federation.participants.invite("")
     gone = federation.participants.enrol(code, invited_only=True).id
-    doubted_code = federation.participants.invite("")
-    doubted = federation.participants.enrol(doubted_code, invited_only=True).id
     for _ in range(2):
-        number = ended(federation, [*people, gone, doubted]).id
+        number = ended(federation, [*people, gone]).id
         with federation.database.writing() as session:
-            session.get_one(ObservationRow, (number, doubted)).weight = 0.0
             session.get_one(ObservationRow, (number, gone)).weight = 0.2
-    for person in (gone, doubted):
-        federation.participants.erase(person)
+    assert established(federation, gone)
+    federation.participants.erase(gone)
     back = federation.participants.enrol(code, invited_only=True).id
     assert back != gone
-    assert established(federation, back)
-    assert not established(federation, federation.participants.enrol(doubted_code, invited_only=True).id)
-    ended(federation, [*people, back])
+    assert not established(federation, back)  # what the rule remembers does not tell which rounds counted
+
+
+def test_rounds_that_are_forgotten_or_had_no_bounds_establish_nobody(make: Make) -> None:
+    federation = make()
+    people = federation.enrol(5)
+    for _ in range(2):
+        number = ended(federation, people).id
+        with federation.database.writing() as session:
+            session.get_one(ObservationRow, (number, people[0])).weight = 0.2
+    assert established(federation, people[0])
+    with federation.database.writing() as session:
+        session.execute(update(RoundRow).values(bounds=None))
+    assert not established(federation, people[0])
+    with federation.database.writing() as session:
+        session.execute(delete(ObservationRow))
+    assert not established(federation, people[0])
+
+
+def test_abandoned_rounds_do_not_make_a_federation_a_beginner(make: Make) -> None:
+    federation = make(minimum=3)
+    people = founders(federation, 6)
+    ended(federation, people)
     with federation.database.reading() as session:
-        assert earned_rounds(session, [back])[back] in (2, 3)
+        before = trusted_lately(session, 100, 3)
+    for _ in range(12):
+        number = federation.rounds.open()
+        assert number is not None
+        federation.rounds.abandon(number, "too few updates", RoundStatus.OPEN)
+    with federation.database.writing() as session:  # their invitations alone must not be what counts
+        session.execute(update(ParticipantRow).values(seen=datetime(2020, 1, 1, tzinfo=UTC)))
+    with federation.database.reading() as session:
+        assert trusted_lately(session, 100, 3) == before == 6
+
+
+def test_a_round_of_whose_updates_too_few_are_judged_is_abandoned(make: Make) -> None:
+    federation = make(minimum=4, quorum=4)
+    ended(federation, founders(federation, 6))
+    with federation.database.reading() as session:
+        [one, *_] = session.scalars(select(ParticipantRow.id)).all()
+    number = opened(federation)
+    for person in [one, *federation.enrol(5)]:
+        federation.send(number, person)
+    federation.rounds.close(number)
+    assert federation.worker().step()
+    told = found(federation, number)
+    assert told.status == RoundStatus.ABANDONED
+    assert "too few updates could be judged: 1 of at least 4" in str(told.reason)
+
+
+def test_who_is_muted_finds_a_place_like_others(make: Make) -> None:
+    federation = make(maximum=8, quorum=8)
+    muted, other = founders(federation, 2)
+    with federation.database.writing() as session:
+        session.get_one(ParticipantRow, muted).muted = datetime.now(UTC)
+    number = opened(federation)
+    for person in federation.enrol(4):
+        federation.send(number, person)
+    assert outcomes(federation, number, [muted, other]) == ["None", "None"]
 
 
 def test_the_first_steps_are_half_as_long(make: Make) -> None:
@@ -352,7 +403,7 @@ def test_a_round_waits_for_as_many_established_people_as_there_were_lately(make:
     assert not is_open(federation, number)
 
 
-def test_established_people_who_stay_away_are_not_awaited_for_ever(make: Make, clock: Clock) -> None:
+def test_established_people_who_stay_away_are_awaited_until_the_deadline(make: Make, clock: Clock) -> None:
     federation = make(quorum=4)
     people = federation.enrol(6)
     for _ in range(3):
@@ -363,6 +414,8 @@ def test_established_people_who_stay_away_are_not_awaited_for_ever(make: Make, c
     number = opened(federation)
     for person in [people[0], *federation.enrol(3)]:
         federation.send(number, person)
+    assert is_open(federation, number)  # rounds to which nobody came do not end the waiting
+    clock.forward(federation.settings.round_seconds + 1)
     assert not is_open(federation, number)
 
 

@@ -92,6 +92,8 @@ def settings(as_json: Annotated[bool, typer.Option("--json", help="Print JSON fo
         for name, field in described()
     ]
     if as_json:
+        for one in listed:  # addresses can have passwords in them
+            one["value"] = shown(one["value"]) if isinstance(one["value"], str) else one["value"]
         print(json.dumps(listed, indent=2, default=str))
         return
     table = Table("variable", "value", "from", "meaning", box=None, pad_edge=False)

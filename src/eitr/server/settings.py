@@ -42,8 +42,8 @@ from eitr.model.round_plan import (
 from eitr.settings import parse_settings
 
 PREFIX = "EITR_"
-PASSWORD = re.compile(r"(?<=:)[^:/@]*(?=@)")
-"""The password in an address such as scheme://user:password@host."""
+PASSWORDS = (re.compile(r"(?<=://)([^:@]*:).*(?=@)"), re.compile(r"([?&]password=)[^&]*", re.IGNORECASE))
+"""The password in addresses such as scheme://user:password@host and scheme://host?password=password."""
 Source = Literal["default", "environment", "file", "option"]
 """Where the value of a setting comes from."""
 SHORTEST_SECRET = 16
@@ -513,6 +513,8 @@ def shown(value: object) -> str:
     ('(hidden)', '', '', 'ramp=5')
     >>> shown("postgresql+psycopg://eitr:secret@db/eitr")
     'postgresql+psycopg://eitr:(hidden)@db/eitr'
+    >>> shown("postgresql+psycopg://eitr:a:b/c@d@db/eitr?password=x&user=y")
+    'postgresql+psycopg://eitr:(hidden)@db/eitr?password=(hidden)&user=y'
     """
     if isinstance(value, SecretStr):
         return "(hidden)" if value.get_secret_value() else ""
@@ -522,7 +524,10 @@ def shown(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return f"{value:.15g}"
-    return "" if value is None else PASSWORD.sub("(hidden)", str(value))
+    text = "" if value is None else str(value)
+    for password in PASSWORDS:
+        text = password.sub(r"\1(hidden)", text)
+    return text
 
 
 def variable(name: str) -> str:

@@ -39,7 +39,7 @@ class Webhook:
                 status = answer.status_code
         except httpx.TimeoutException:
             raise DeliveryError(f"there was no answer within {self.timeout:g} s") from None
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # the last two: names that no host can have
             raise DeliveryError(reason(error)) from None
         if not 200 <= status < 300:
             redirected = ", and redirects are not followed" if 300 <= status < 400 else ""

@@ -42,9 +42,14 @@ class Standing:
     """Whether an operator muted or banned them."""
 
     @property
+    def keeps_a_place(self) -> bool:
+        """Whether a round keeps a place for them; also if they are silenced, or they could tell."""
+        return self.established or self.unbounded
+
+    @property
     def trusted(self) -> bool:
         """Whether the bounds on newcomers do not hold for them."""
-        return (self.established or self.unbounded) and not self.silenced
+        return self.keeps_a_place and not self.silenced
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +144,17 @@ def everybody(senders: Sequence[Sender]) -> Draw:
     return Draw(tuple(senders), frozenset(one.id for one in senders if not one.standing.silenced), lifted=True)
 
 
-def draw(senders: Sequence[Sender], lot: Callable[[str], bytes], *, experienced: bool, quorum: int) -> Draw:
+def draw(
+    senders: Sequence[Sender], lot: Callable[[str], bytes], *, experienced: bool, quorum: int, minimum: int = 1
+) -> Draw:
     """Choose whose updates are judged, by lots that nobody outside can compute.
 
     A round with enough trusted participants is theirs: newcomers are at most a third as many. So is every round, if any
     of them came, of a federation that has had enough of them lately (`experienced`). Other rounds judge newcomers, too,
     spread over networks, until there are as many as the quorum; their steps are shorter.
+
+    If networks are so crowded that fewer than the minimum would be judged, more of each are. The bounds on weights
+    still hold; but nobody's update is published almost alone.
     """
     there = [one for one in senders if not one.standing.silenced]
     free = [one.id for one in there if one.standing.unbounded]
@@ -164,6 +174,9 @@ def draw(senders: Sequence[Sender], lot: Callable[[str], bytes], *, experienced:
         level = _level(first, new, len(free), network_share, third=False)
         if len(names) + len(free) >= FEWEST_NETWORKS:
             level = _lower(first + new, len(free), level, quorum)
+    sizes = first if theirs else first + new
+    while len(free) + int(np.minimum(sizes, level).sum()) < minimum and level < sizes.max(initial=0):
+        level += 1
     judged = [*free, *(id for ids in trusted.values() for id in ids[:level])]
     room = {name: level - min(level, len(trusted.get(name, ()))) for name in names}
     # By their place in their network first: all networks have one newcomer before any has two.

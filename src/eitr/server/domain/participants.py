@@ -36,7 +36,6 @@ from eitr.server.domain.errors import BusyError, InvitationNeededError, NotEnrol
 from eitr.server.domain.keys import Key, new_secret, same, secret_hash
 from eitr.server.domain.rounds import changed
 from eitr.server.domain.rule_states import without_steps
-from eitr.server.domain.trust import earned_rounds
 
 INVITATION = "invitation"
 SEEN_EVERY = timedelta(minutes=10)
@@ -204,14 +203,12 @@ def erase(session: Session, id: str) -> None:
     if found is None:
         return
     if found.invitation is not None:
-        earned = earned_rounds(session, [id]).get(id, 0)
         for kept in session.scalars(select(RuleStateRow).where(RuleStateRow.participant == id)):
-            # Only the reputation is kept, as numbers between 0 and 1, and how many rounds counted for the participant;
-            # nothing of the updates themselves.
-            arrays, rounds = without_steps(kept.arrays), min(kept.rounds, earned)
+            # Only the reputation is kept, as numbers between 0 and 1; nothing of the updates themselves.
+            arrays = without_steps(kept.arrays)
             session.merge(
                 KeptReputationRow(
-                    invitation=found.invitation, rule=kept.rule, rounds=rounds, arrays=arrays, since=now()
+                    invitation=found.invitation, rule=kept.rule, rounds=kept.rounds, arrays=arrays, since=now()
                 )
             )
         moderation.keep_for_return(session, found)

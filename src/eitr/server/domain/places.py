@@ -41,12 +41,12 @@ class Places:
         query = select(UpdateRow.participant, UpdateRow.network).where(UpdateRow.round == round.id)
         taken: dict[str, bytes | None] = {row.participant: row.network for row in session.execute(query)}
         known = self._standings(session, round.id, [*taken, *(sent.participant for sent in batch)])
-        newcomers = [network for id, network in taken.items() if not known.get(id, NOBODY).trusted]
+        newcomers = [network for id, network in taken.items() if not known.get(id, NOBODY).keeps_a_place]
         count, by_network = len(newcomers), Counter(newcomers)
         half, quarter = max(1, round.maximum // 2), max(1, round.maximum // 4)
         found = set()
         for sent in batch:
-            if sent.participant in taken or known.get(sent.participant, NOBODY).trusted:
+            if sent.participant in taken or known.get(sent.participant, NOBODY).keeps_a_place:
                 continue
             if count >= half or (sent.network is not None and by_network[sent.network] >= quarter):
                 found.add(sent.participant)

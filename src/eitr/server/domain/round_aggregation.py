@@ -57,6 +57,10 @@ class NothingSentError(Exception):
     """There is no update that counts: those who sent one have left since, or are muted or banned."""
 
 
+class TooFewJudgedError(Exception):
+    """Within the bounds on newcomers and networks, fewer updates are judged than a round needs."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Aggregated:
     """What a rule made of a round."""
@@ -106,6 +110,11 @@ class RoundAggregation:
             rule = rule_states.private_rule(chosen, self._key, network, first)
             words = session.get_one(VocabularyRow, base.vocabulary).content.decode()
             draw = self._drawing.draw(session, round)
+            if not draw.lifted and 0 < len(draw.judged) < round.minimum:
+                raise TooFewJudgedError(
+                    f"too few updates could be judged: {len(draw.judged)} of at least {round.minimum}. The others came "
+                    "from newcomers, or from networks that have their share"
+                )
             ids, updates = _updates(session, id, vector[first:], draw.judged)
             added_noise = 0.0
             if isinstance(plan, PrivatePlan):

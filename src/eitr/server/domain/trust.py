@@ -18,7 +18,7 @@ from eitr.server.db.tables import (
     ObservationRow,
     ParticipantRow,
     RoundRow,
-    RuleStateRow,
+    RoundStatus,
     UpdateBytesRow,
     UpdateRow,
 )
@@ -71,39 +71,31 @@ def standings(session: Session, people: People, rounds: int) -> dict[str, Standi
 def earned_rounds(session: Session, people: People) -> dict[str, int]:
     """Return how many rounds count for each participant who took part in any.
 
-    Somebody who returned with an invitation has rounds in the rule's state beyond those that there are observations of:
-    the ones of the time before, of which only those that counted were kept.
+    Only rounds count of which the observation is kept, and which were held within bounds: what a rule remembers tells
+    neither whether somebody had weight nor from how many networks the others came.
     """
-    networks = func.coalesce(RoundRow.bounds["networks"].as_integer(), FEWEST_NETWORKS)
+    networks = func.coalesce(RoundRow.bounds["networks"].as_integer(), 0)
     weighty = or_(ObservationRow.weight.is_(None), ObservationRow.weight > 0)
-    counted = and_(~ObservationRow.refused, weighty, RoundRow.result.is_not(None), networks >= FEWEST_NETWORKS)
     query = (
-        select(
-            ObservationRow.participant,
-            func.count().filter(counted).label("counted"),
-            func.count().label("all"),
-        )
+        select(ObservationRow.participant, func.count().label("counted"))
         .join(RoundRow, RoundRow.id == ObservationRow.round)
-        .where(ObservationRow.participant.in_(people))
+        .where(
+            ObservationRow.participant.in_(people),
+            ~ObservationRow.refused,
+            weighty,
+            RoundRow.result.is_not(None),
+            networks >= FEWEST_NETWORKS,
+        )
         .group_by(ObservationRow.participant)
     )
-    seen = {id: (counted, all) for id, counted, all in session.execute(query)}
-    remembered = (
-        select(RuleStateRow.participant, func.max(RuleStateRow.rounds).label("rounds"))
-        .where(RuleStateRow.participant.in_(people))
-        .group_by(RuleStateRow.participant)
-    )
-    found = {id: counted for id, (counted, _) in seen.items()}
-    for row in session.execute(remembered):
-        found[row.participant] = found.get(row.participant, 0) + max(
-            0, row.rounds - seen.get(row.participant, (0, 0))[1]
-        )
-    return found
+    return {row.participant: row.counted for row in session.execute(query)}
 
 
 def trusted_lately(session: Session, before: int, rounds: int) -> int:
     """Return how many trusted participants sent in the last rounds before one, or were invited as such and seen."""
-    last = select(RoundRow.id).where(RoundRow.id < before, RoundRow.ended.is_not(None))
+    # Not abandoned ones: a time in which nobody comes must not make a federation a beginner again.
+    judged = (RoundStatus.PUBLISHED, RoundStatus.QUARANTINED)
+    last = select(RoundRow.id).where(RoundRow.id < before, RoundRow.status.in_(judged))
     last = last.order_by(RoundRow.id.desc()).limit(rounds)
     sent = select(ObservationRow.participant).where(
         ObservationRow.established.is_(True), ObservationRow.round.in_(last)
@@ -164,4 +156,5 @@ class Drawing:
             lambda id: self.key.hash("draw", f"{round.id} {id}"),
             experienced=trusted_lately(session, round.id, EXPERIENCED_ROUNDS) >= ENOUGH,
             quorum=round.quorum,
+            minimum=round.minimum,
         )

@@ -18,7 +18,7 @@ from eitr.server.domain.kernel_compilation import KernelCompilation
 from eitr.server.domain.keys import Key
 from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.retention import Retention
-from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation
+from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation, TooFewJudgedError
 from eitr.server.domain.rounds import Rounds
 from eitr.server.domain.trust import Drawing
 from eitr.server.settings import ServerSettings
@@ -95,6 +95,9 @@ class Worker:
         try:
             with self._keeping(id):
                 outcome = self._aggregation.run(id, self._name)
+        except TooFewJudgedError as error:
+            self._rounds.abandon(id, str(error), RoundStatus.AGGREGATING)
+            return
         except NothingSentError:
             told = "no update counts: those who sent one have left, or are muted or banned"
             self._rounds.abandon(id, told, RoundStatus.AGGREGATING)
