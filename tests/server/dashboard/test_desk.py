@@ -9,7 +9,7 @@ from eitr.aggregation.fused.rule import DETECTORS
 from eitr.server.dashboard import figures
 from eitr.server.dashboard.detectors import WORDS
 from eitr.server.dashboard.queries import comparison, rounds
-from eitr.server.db.tables import ModelRow, NoteRow, ObservationRow, ParticipantRow, RefusalRow, RoundStatus
+from eitr.server.db.tables import ModelRow, NoteRow, ObservationRow, ParticipantRow, RefusalRow, RoundRow, RoundStatus
 from eitr.server.domain.clock import now
 from tests.server.dashboard.conftest import MakeSite
 from tests.server.dashboard.example import OPERATOR, QUARANTINED, ROUNDS
