@@ -109,8 +109,8 @@ class ServerSettings(BaseSettings):
         5,
         ge=1,
         le=10_000,
-        description="Rounds with weight after which a participant is established; until then, newcomers together have "
-        "at most a quarter of the weight.",
+        description="Rounds with weight after which a participant is established; once five are, newcomers "
+        "together have at most a quarter of the weight.",
     )
     bounds: bool = Field(
         True,
@@ -130,16 +130,20 @@ class ServerSettings(BaseSettings):
         le=1,
         description="How much accuracy on these pages a model may lose against the best and the first version, even if "
         "chance explains it; steps that lose more are shortened, and if that does not help, the round is quarantined. "
-        "1: any loss is allowed.",
+        "One page may be lost even with 0. 1: any loss is allowed.",
     )
     class_margin: float = Field(
-        0.05, ge=0, le=1, description="The same for the pages of each class with at least 20 of them; 1: any loss."
+        0.05,
+        ge=0,
+        le=1,
+        description="The same for the pages of each class with at least 20 of them. One page may be lost even with 0. "
+        "1: any loss is allowed.",
     )
 
     automatic_rounds: bool = Field(True, description="Whether a new round opens by itself when the last one ended.")
     round_seconds: Seconds = Field(86400.0, description="How long a round stays open at most.")
     pause_seconds: SecondsOrNone = Field(60.0, description="How long to wait between two rounds.")
-    quorum: Count = Field(20, description="Updates after which a round closes, `grace_seconds` later.")
+    quorum: Count = Field(20, description="Updates after which a round closes, EITR_GRACE_SECONDS later.")
     grace_seconds: SecondsOrNone = Field(0.0, description="How long a round stays open after the quorum was reached.")
     maximum: Count = Field(1000, description="Updates at which a round closes at once.")
     minimum: Count = Field(5, description="With fewer updates, a round is abandoned at its deadline.")

@@ -148,7 +148,7 @@ def test_boxes_say_what_the_people_of_a_batch_are_trusted_with(site, browser):
     assert browser.act("/invitations", count="2", note="study", founders="yes", unbounded="yes").status_code == 200
     made = {"batch": 1, "count": 2, "note": "study", "founders": True, "unbounded": True}
     assert (OPERATOR, "made invitations", made) in site.audit()
-    assert browser.get("/invitations").text.count("1, founders, bounds lifted") == 2
+    assert browser.get("/invitations").text.count("1, founders, no limits") == 2
     assert browser.act("/invitations", count="1", note="", founders="maybe").status_code == 400
 
 

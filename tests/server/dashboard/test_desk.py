@@ -9,7 +9,7 @@ from eitr.aggregation.fused.rule import DETECTORS
 from eitr.server.dashboard import figures
 from eitr.server.dashboard.detectors import WORDS
 from eitr.server.dashboard.queries import comparison, rounds
-from eitr.server.db.tables import ModelRow, NoteRow, ObservationRow, ParticipantRow, RefusalRow, RoundStatus
+from eitr.server.db.tables import ModelRow, NoteRow, ObservationRow, ParticipantRow, RefusalRow, RoundRow, RoundStatus
 from eitr.server.domain.clock import now
 from tests.server.dashboard.conftest import MakeSite
 from tests.server.dashboard.example import OPERATOR, QUARANTINED, ROUNDS
@@ -115,12 +115,66 @@ class TestOpenRound:
         rows = any_site.signed_in().page(f"/rounds/{OPEN}").xpath("//section[@aria-labelledby='who']//tbody/tr")
         senders = [invalid, any_site.example.attackers[1], *reversed(any_site.example.honest[:5])]
         assert [row[0].text_content().strip() for row in rows] == [id[:8] for id in senders]
-        assert "rejected not-finite" in " ".join(rows[0].text_content().split())
+        assert "rejected: contains NaN or infinity" in " ".join(rows[0].text_content().split())
         assert "muted" in rows[1].text_content()
         assert all("UTC" in row[1].text_content() for row in rows)
 
     def test_is_for_operators_only(self, site):
         assert site.browser().get(f"/rounds/{OPEN}").status_code == 303
+
+    def test_is_called_paused_in_a_pause_and_its_deadline_too(self, browser):
+        browser.act("/pause", note="x")
+        for path in ("/live", f"/rounds/{OPEN}"):
+            page = browser.page(path)
+            assert page.xpath("string(//dd[preceding-sibling::dt[.='Deadline']])") == "paused", path
+            assert page.xpath("string((//*[contains(@class, 'state')])[1])") == "paused", path
+            assert page.xpath("string(//*[@id='close-needs'])") == "rounds are paused", path
+        assert "paused" in browser.page("/rounds").xpath("string(//tbody/tr[1]/td[1])")
+
+    def test_says_what_it_needs_to_be_closed(self, site, browser):
+        with site.services.database.writing() as session:
+            session.get_one(RoundRow, OPEN).received = 0
+        for path in ("/live", f"/rounds/{OPEN}"):
+            (needed,) = browser.page(path).xpath("//button[@disabled]/following-sibling::span")
+            assert needed.text_content() == "needs at least 1 update"
+
+
+class TestEndedRound:
+    @pytest.mark.parametrize(
+        ("values", "shown", "counted"),
+        [
+            ({"decision": "discarded"}, "quarantined, discarded", "1, 1 discarded"),
+            (
+                {"decision": "published anyway", "result": 2},
+                "quarantined, then published anyway",
+                "1, 1 then published",
+            ),
+            ({"decision": "shortened", "result": 2}, "quarantined, then published shorter", "1, 1 then published"),
+            ({"decision": "superseded"}, "quarantined", "1"),
+        ],
+    )
+    def test_says_what_was_decided_about_it(self, site, browser, values, shown, counted):
+        with site.services.database.writing() as session:
+            found = session.get_one(RoundRow, QUARANTINED)
+            for name, value in values.items():
+                setattr(found, name, value)
+            found.score = {**found.score, "length": 0.5}
+        assert browser.page(f"/rounds/{QUARANTINED}").xpath("string(//h1/span)") == shown
+        row = f"//tr[th/a[@href='/rounds/{QUARANTINED}']]/td[1]"
+        assert browser.page("/rounds").xpath(f"normalize-space({row})") == shown
+        assert browser.page("/").xpath("string(//dd[preceding-sibling::dt[.='Quarantined']])") == counted
+
+    def test_says_who_was_not_drawn(self, site, browser):
+        somebody = site.example.honest[0]
+        with site.services.database.writing() as session:
+            session.get_one(RoundRow, 8).bounds = {
+                "established": 9, "newcomers": 1, "drawn": 9, "drawn_newcomers": 0, "bounded_networks": 0, "length": 1.0
+            }  # fmt: skip
+            seen = session.get_one(ObservationRow, (8, somebody))
+            seen.weight, seen.reputation, seen.opinions, seen.established = 0.0, None, None, False
+        rows = browser.page("/rounds/8").xpath("//section[@aria-labelledby='who']//tbody/tr[contains(., 'not drawn')]")
+        assert [row[0].text_content().split()[0] for row in rows] == [somebody[:8]]
+        assert rows[0][-1].text_content().strip() == "not drawn: newcomers have at most a quarter"
 
 
 class TestParticipation:

@@ -34,6 +34,11 @@ def test_without_packages_the_page_says_so(make_site, tmp_path):
     assert stranger.get("/extension/eitr-chrome.zip").status_code == 404
 
 
+def test_operators_keep_their_navigation_there(site, browser):
+    assert browser.page("/extension").xpath("//nav//a[@href='/rounds']")
+    assert "<nav" not in site.browser().get("/extension").text
+
+
 def test_no_other_file_can_be_reached(make_site, tmp_path):
     offer_packages(tmp_path)
     (tmp_path / "secret.txt").write_text("secret")

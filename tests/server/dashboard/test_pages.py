@@ -160,7 +160,7 @@ class TestWhatIsShown:
             seen = session.get_one(ObservationRow, (4, site.example.attackers[-1]))
         (row,) = page.xpath(f"//tr[th/a/@href='/participants/{seen.participant}']")
         text = " ".join(row.text_content().split())
-        assert "rejected the update holds a NaN or an infinity" in text
+        assert "rejected: the update holds a NaN or an infinity" in text
         assert f"Suspicion {100 * seen.opinions['fused']['disbelief']:.0f} %" in text
         for name, one in seen.opinions.items():
             told = f"{100 * one['belief']:.0f} % {100 * one['uncertainty']:.0f} % {100 * one['disbelief']:.0f} %"

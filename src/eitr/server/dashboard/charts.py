@@ -117,7 +117,7 @@ def tiles(
     legend = [
         Key(name, _swatch_tile(level))
         for level, name in enumerate(
-            ("nothing", "less than half of an equal share", "less than an equal share", "more")
+            ("nothing", "less than half of an equal share", "less than an equal share", "an equal share or more")
         )
     ]
     table = [[name, *(f"{values[x]:.2f}" if x in values else "–" for x in columns)] for name, values in rows]

@@ -92,16 +92,19 @@ def weights(session: Session, everybody: list[ParticipantSummary]) -> Chart | No
         for id in lowest
         if id in found
     ]
-    silent = sum(1 for _, values in rows if values and values[max(values)] < 0.005)
+    last = [values[newest_first[0]] for _, values in rows if newest_first[0] in values]
+    silent = sum(value < 0.005 for value in last)
+    note = _some(len(lowest), len(everybody))
+    updates = f"{_times(len(last), 'update')}{' shown' if note else ''}"
     return charts.tiles(
         "weights",
         "Weights by round",
-        f"How much each update counted, compared with an equal share; the newest round is on the left. In their last "
-        f"round {silent} of {len(rows)} counted for nothing.",
+        "How much each update counted, compared with an equal share; the newest round is on the left. In the last "
+        + (f"round, {silent} of {updates} had no weight." if silent else f"round, all {updates} counted."),
         "Round",
         newest_first,
         rows,
-        note=_some(len(lowest), len(everybody)),
+        note=note,
     )
 
 

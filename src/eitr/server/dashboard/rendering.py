@@ -24,6 +24,13 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
 }
 NOTHING = "–"
+REJECTIONS = {
+    "wrong-length": "has the wrong length",
+    "wrong-digest": "does not match its digest",
+    "not-finite": "contains NaN or infinity",
+    "too-great": "contains a number that no training leads to",
+}
+"""Why an update was rejected, by the code of the error."""
 
 
 def page(template: str, status: int = 200, *, headers: dict[str, str] | None = None, **values: Any) -> HTMLResponse:
@@ -41,7 +48,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for written in (short, share, points, moment, machine, lasting, until, figure, words, asset, detector):
+    for written in (short, share, points, moment, machine, lasting, until, figure, words, rejection, asset, detector):
         found.filters[written.__name__] = written
     found.globals.update(
         topics=TOPICS, server_version=__version__, nothing=NOTHING, who=None, problem=None, address=address
@@ -84,8 +91,8 @@ def share(value: float | None, digits: int = 1) -> str:
     return NOTHING if value is None else f"{100 * value:.{digits}f} %"
 
 
-def points(value: float | None) -> str:
-    """Return a difference of two shares, with its sign.
+def points(value: float | None, unit: str = "points") -> str:
+    """Return a difference of two shares, with its sign and in points.
 
     >>> points(0.012), points(-0.03), points(0.0)
     ('+1.2 points', '−3.0 points', '±0.0 points')
@@ -94,7 +101,7 @@ def points(value: float | None) -> str:
         return NOTHING
     rounded = round(100 * value, 1)
     sign = "±" if rounded == 0 else "+" if rounded > 0 else "−"
-    return f"{sign}{abs(rounded):.1f} points"
+    return f"{sign}{abs(rounded):.1f} {unit}"
 
 
 def figure(value: float | None, digits: int = 2) -> str:
@@ -150,11 +157,22 @@ def until(value: datetime) -> str:
 def words(detail: dict[str, Any]) -> str:
     """Return what an entry of the audit log adds, as one line.
 
-    >>> words({"round": 3, "reason": ""})
-    'round: 3'
+    >>> words({"round": 3, "reason": "", "founders": True})
+    'round: 3; founders: yes'
     """
-    kept = {name: value for name, value in detail.items() if value not in ("", None)}
-    return "; ".join(
-        f"{name}: {value if isinstance(value, str | int | float) else json.dumps(value)}"
-        for name, value in kept.items()
-    )
+    return "; ".join(f"{name}: {_word(value)}" for name, value in detail.items() if value not in ("", None))
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) if isinstance(value, str | int | float) else json.dumps(value)
+
+
+def rejection(code: str) -> str:
+    """Return why an update was rejected, in words; a code that is not known here as it is.
+
+    >>> rejection("not-finite"), rejection("new-one")
+    ('contains NaN or infinity', 'new-one')
+    """
+    return REJECTIONS.get(code, code)

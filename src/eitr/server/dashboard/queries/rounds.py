@@ -17,6 +17,7 @@ from eitr.server.db.tables import (
     RoundStatus,
     UpdateRow,
 )
+from eitr.server.domain.candidates import Decision
 from eitr.taxonomy import TOPICS
 
 NO_WEIGHT = 1e-9
@@ -97,6 +98,25 @@ def outcomes(session: Session) -> dict[str, int]:
     query = select(RoundRow.status, func.count()).group_by(RoundRow.status)
     counted = {row[0]: row[1] for row in session.execute(query)}
     return {status.value: counted.get(status.value, 0) for status in RoundStatus if status.final}
+
+
+def decided(session: Session) -> dict[str, int]:
+    """Return how many quarantined rounds an operator then published, whole or in part, and how many were discarded."""
+    published, discarded = session.execute(
+        select(
+            func.count().filter(RoundRow.result.is_not(None)),
+            func.count().filter(RoundRow.decision == Decision.DISCARDED),
+        ).where(RoundRow.status == RoundStatus.QUARANTINED)
+    ).one()
+    return {"published": published, "discarded": discarded}
+
+
+def has_reputations(session: Session, id: int) -> bool:
+    """Say whether the rule of a round gave reputations: then, whoever has none was not drawn."""
+    query = select(ObservationRow.round).where(
+        ObservationRow.round == id, ObservationRow.reputation.is_not(None), ObservationRow.refused.is_(False)
+    )
+    return session.scalar(query.limit(1)) is not None
 
 
 def observations(session: Session, id: int, page: int = 1) -> Listing:

@@ -5,12 +5,13 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, Response
 
 import eitr
 from eitr.model.private import largest_auc
 from eitr.model.round_plan import MOST_USES
+from eitr.server.dashboard.guard import present
 from eitr.server.dashboard.rendering import page
 from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
@@ -30,12 +31,13 @@ class Package:
 
 
 @router.get("/extension")
-def downloads(server: Server) -> Response:
+def downloads(server: Server, request: Request) -> Response:
     """Show what there is, with hashes to compare."""
     folder = server.settings.downloads or packaged()
     found = [_package(folder / _file(name), browsers) for name, browsers in BROWSERS.items()]
     return page(
         "extension.html",
+        who=present(request),
         packages=[package for package in found if package is not None],
         training=server.settings.training,
         bound=percentage_bound(server.settings.noise),

@@ -1,5 +1,6 @@
 """Models: the versions, one of them in detail, two of them compared, and going back to one."""
 
+from importlib.resources import files
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -34,6 +35,7 @@ def listed(server: Server, who: SignedIn, number: Page = 1) -> Response:
             newest=models.newest(session),
             chart=figures.accuracies(session),
             validation_counts=server.validation.counts,
+            validation_shipped=str(files("eitr").joinpath("assets", "validation.jsonl")),
             validation_file=server.settings.validation_pages is not None,
             fewest_pages=FEWEST_PAGES,
         )

@@ -38,6 +38,7 @@ def overview(server: Server, who: SignedIn, notice: str = "") -> Response:
             model=models.newest(session),
             training=server.settings.training,
             outcomes=rounds.outcomes(session),
+            decided=rounds.decided(session),
             latest=rounds.listed(session).rows[:SHOWN],
             lowest=participants.sorted_page(everybody, "reputation").rows[:SHOWN],
             charts=[one for one in (figures.reputations(session, everybody), figures.accuracies(session)) if one],

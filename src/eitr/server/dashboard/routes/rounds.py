@@ -14,7 +14,7 @@ from eitr.server.dashboard.queries import models, participants, rounds
 from eitr.server.dashboard.queries.listing import Page
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.db.tables import RoundRow, RoundStatus
-from eitr.server.domain import formal_privacy
+from eitr.server.domain import formal_privacy, switches
 from eitr.server.domain.decisions import NoCandidateError, StillRefusedError
 from eitr.server.domain.notes import about_round, notes_about
 from eitr.server.domain.training import NO_POOL
@@ -39,6 +39,7 @@ def listed(server: Server, who: SignedIn, number: Page = 1, notice: str = "") ->
             notice=notice,
             listing=rounds.listed(session, number),
             under_way=rounds.under_way(session),
+            pause=switches.pause_of(session),
             charts=[
                 one
                 for one in (figures.participation(session), figures.weights(session, participants.summary(session)))
@@ -73,7 +74,9 @@ def detail(server: Server, who: SignedIn, id: Id, number: Page = 1, notice: str 
             who=who,
             notice=notice,
             round=found,
+            pause=switches.pause_of(session),
             refused=rounds.refusals_in(session, id),
+            rated=rounds.has_reputations(session, id),
             listing=rounds.observations(session, id, number),
             compared=rounds.compared(found),
             senders=None if found.rule else rounds.senders(session, id, number),
