@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import eitr
 from eitr.cli import app
 from eitr.client import Participant as Person
+from eitr.errors import InputError
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import (
     InvitationBatchRow,
@@ -123,6 +124,7 @@ def test_bad_settings_are_one_clear_line(tmp_path: Path) -> None:
 
 def test_invitations_are_printed_once_and_kept_as_hashes(tmp_path: Path) -> None:
     folder = tmp_path / "server"
+    folder.mkdir()
     done = CliRunner().invoke(app, ["invite", "3", "--note", "course", "--folder", str(folder)])
     codes = done.stdout.split()
     assert len(set(codes)) == 3
@@ -133,6 +135,7 @@ def test_invitations_are_printed_once_and_kept_as_hashes(tmp_path: Path) -> None
 
 def test_a_batch_of_invitations_can_be_trusted_more(tmp_path: Path) -> None:
     folder = tmp_path / "server"
+    folder.mkdir()
     command = ["invite", "2", "--note", "study", "--folder", str(folder)]
     for more in ([], ["--founders"], ["--founders", "--unbounded"]):
         assert len(CliRunner().invoke(app, [*command, *more]).stdout.split()) == 2
@@ -145,9 +148,18 @@ def test_a_batch_of_invitations_can_be_trusted_more(tmp_path: Path) -> None:
 
 def test_a_link_for_an_operator_can_be_made_again(tmp_path: Path) -> None:
     folder = tmp_path / "server"
+    folder.mkdir()
     links = {CliRunner().invoke(app, ["operator", "--folder", str(folder)]).stdout for _ in range(2)}
     assert len(links) == 2
     assert count(folder, SetupLinkRow) == 1  # only the last one works
+
+
+@pytest.mark.parametrize("command", [["operator"], ["invite"], ["alert"], ["alert", "--test"], ["backup", "file.db"]])
+def test_a_command_in_the_wrong_folder_makes_no_server(tmp_path: Path, command: list[str]) -> None:
+    folder = tmp_path / "server"
+    with pytest.raises(InputError, match=re.escape(f"there is no folder {folder}: give the --folder of the server")):
+        CliRunner().invoke(app, [*command, "--folder", str(folder)], catch_exceptions=False)
+    assert not folder.exists()
 
 
 @pytest.mark.long
