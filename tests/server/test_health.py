@@ -89,7 +89,14 @@ def test_rounds_quarantined_in_a_row_are_a_problem_until_one_is_published_or_dec
         last = add_round(federation, RoundStatus.QUARANTINED)
     assert found(federation)["quarantined"].severity == Severity.SERIOUS
     with federation.database.writing() as session:
+        session.get_one(RoundRow, last - 1).decision = "discarded"
+    assert found(federation)["quarantined"].what.startswith("4 rounds"), "an older one does not end it"
+    with federation.database.writing() as session:
         session.get_one(RoundRow, last).decision = "discarded"
+    assert "quarantined" not in found(federation)
+    with federation.database.writing() as session:  # the model of an older one was published, and a round has ended since
+        session.get_one(RoundRow, last).result = 3
+    add_round(federation, RoundStatus.QUARANTINED)
     assert "quarantined" not in found(federation)
 
 

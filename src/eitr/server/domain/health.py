@@ -154,10 +154,13 @@ def _paused(at: Situation) -> HealthProblem | None:
 
 
 def _quarantined(at: Situation) -> HealthProblem | None:
-    """Look for rounds in a row whose models the gate did not let through, and which the operator has not dealt with."""
+    """Look for rounds in a row whose models the gate did not let through, the newest of which nobody has dealt with.
+
+    What became of older ones does not matter, unless it was published: then the row begins after it.
+    """
     judged = [row for row in at.ended if row.status != RoundStatus.ABANDONED]
-    failed = list(takewhile(lambda row: row.status == RoundStatus.QUARANTINED and row.decision is None, judged))
-    if len(failed) < IN_A_ROW:
+    failed = list(takewhile(lambda row: row.status == RoundStatus.QUARANTINED and row.result is None, judged))
+    if len(failed) < IN_A_ROW or failed[0].decision is not None:
         return None
     return HealthProblem(
         "quarantined",
