@@ -21,6 +21,7 @@ from eitr.client import Participant as Person
 from eitr.errors import InputError
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import (
+    AuditRow,
     InvitationBatchRow,
     InvitationRow,
     ModelRow,
@@ -152,6 +153,9 @@ def test_a_link_for_an_operator_can_be_made_again(tmp_path: Path) -> None:
     links = {CliRunner().invoke(app, ["operator", "--folder", str(folder)]).stdout for _ in range(2)}
     assert len(links) == 2
     assert count(folder, SetupLinkRow) == 1  # only the last one works
+    with Database(f"sqlite:///{folder / 'eitr.db'}").reading() as session:
+        entries = session.scalars(select(AuditRow).where(AuditRow.action == "made a setup link")).all()
+    assert [(one.who, one.detail) for one in entries] == [("command line", {})] * 2
 
 
 @pytest.mark.parametrize("command", [["operator"], ["invite"], ["alert"], ["alert", "--test"], ["backup", "file.db"]])

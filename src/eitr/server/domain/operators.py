@@ -26,11 +26,11 @@ _NOBODY = _hasher.hash(new_secret())
 """Verified against when there is no such operator, so that the answer takes as long."""
 
 
-def setup_link(database: Database, *, again: bool = False) -> str | None:
+def setup_link(database: Database, *, again: bool = False, who: str | None = None) -> str | None:
     """Make a one-time code that sets an operator's password; None if there is an operator already.
 
     With `again` it is made in any case, and codes made before stop working. Without, they still work: several servers
-    that start on one database each have their own, until one of them is used.
+    that start on one database each have their own, until one of them is used. `who` asked for it is audited.
     """
     with database.writing() as session:
         if again:
@@ -39,6 +39,8 @@ def setup_link(database: Database, *, again: bool = False) -> str | None:
             return None
         code = new_secret()
         session.add(SetupLinkRow(hash=secret_hash(code), expires=now() + timedelta(hours=LINK_HOURS)))
+        if who is not None:
+            session.add(AuditRow(at=now(), who=who, action="made a setup link", detail={}))
         return code
 
 
