@@ -109,7 +109,7 @@ def test_publishing_anyway_asks_first_and_needs_a_reason(site, browser):
 
 
 def test_a_retry_publishes_what_passes_and_says_so_if_nothing_does(site, browser, monkeypatch):
-    monkeypatch.setattr("eitr.server.domain.decisions.SHORTER", (0.75, 0.5))
+    monkeypatch.setattr("eitr.server.domain.decisions.RETRIED", (0.75, 0.5))
     number = quarantined(site)
     answer = browser.act(f"/rounds/{number}/retry")
     assert answer.status_code == 409

@@ -128,7 +128,7 @@ def retried(server: Server, who: CsrfCheckedOperator, id: Id) -> Response:
     except NoCandidateError:
         raise Conflict(NO_CANDIDATE.format(id)) from None
     except StillRefusedError as error:
-        raise Conflict(f"Shorter steps are refused, too, and nothing was published. {error}") from None
+        raise Conflict(f"The step is refused again, and so are shorter ones: nothing was published. {error}") from None
     return RedirectResponse(address(f"/rounds/{id}", notice="shortened"), 303)
 
 
