@@ -163,11 +163,13 @@ def test_excluded_participants_are_counted_and_nobody_is_named(federation) -> No
     assert (
         one.what == f"2 participants were excluded in round {number}, of 6: nothing of their updates is in the model."
     )
-    assert "All 6 participants" in found(federation)["newcomers"].what
+    assert "All 6 participants" in found(federation, bounds=True)["newcomers"].what
+    assert "newcomers" not in found(federation, bounds=False), "then newcomers are like everybody else"
+    assert "newcomers" not in found(federation, bounds=True, published_noise=20.0)
     with federation.database.writing() as session:
         session.get_one(ParticipantRow, people[0]).muted = now()
         session.get_one(ObservationRow, (number, people[5])).established = True
-    again = found(federation)
+    again = found(federation, bounds=True)
     assert again["excluded"].severity == Severity.ADVICE
     assert "newcomers" not in again
     told = " ".join(f"{one.what} {one.do} {one.link}" for one in again.values())

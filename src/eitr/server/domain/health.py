@@ -316,7 +316,9 @@ def _excluded(at: Situation) -> HealthProblem | None:
 
 
 def _nobody_established(at: Situation) -> HealthProblem | None:
-    """Look whether all who took part in the last round were newcomers."""
+    """Look whether all who took part in the last round were newcomers, where that makes a difference."""
+    if not at.settings.bounds or at.settings.published_noise:
+        return None
     last = next((row for row in at.ended if row.status != RoundStatus.ABANDONED), None)
     if last is None:
         return None

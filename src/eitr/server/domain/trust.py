@@ -1,7 +1,7 @@
 """Who is established: trust that participants earn in rounds, or that an operator gives with an invitation.
 
-A round counts for those who were judged in it and had weight, if it led to a new version and nobody's network had more
-than its share of it. Otherwise one network could make all of its identities established at once.
+A round counts for those who were judged in it and had weight, if it had bounds, led to a new version, and nobody's
+network had more than its share of it. Otherwise one network could make all of its identities established at once.
 """
 
 from collections.abc import Collection
@@ -74,7 +74,8 @@ def earned_rounds(session: Session, people: People) -> dict[str, int]:
     Somebody who returned with an invitation has rounds in the rule's state beyond those that there are observations of:
     the ones of the time before, of which only those that counted were kept.
     """
-    networks = func.coalesce(RoundRow.bounds["networks"].as_integer(), FEWEST_NETWORKS)
+    # Rounds without bounds, and those of older programs, do not say how many networks were judged, and do not count.
+    networks = RoundRow.bounds["networks"].as_integer()
     weighty = or_(ObservationRow.weight.is_(None), ObservationRow.weight > 0)
     counted = and_(~ObservationRow.refused, weighty, RoundRow.result.is_not(None), networks >= FEWEST_NETWORKS)
     query = (
