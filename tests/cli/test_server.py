@@ -32,6 +32,7 @@ from eitr.server.db.tables import (
     SetupLinkRow,
 )
 from eitr.server.domain.operators import set_password
+from eitr.server.settings import read_settings
 from tests.server.process import Running
 from tests.server.waiting import until
 
@@ -67,6 +68,19 @@ def test_a_first_start_makes_everything_and_a_second_finds_it(tmp_path: Path) ->
     assert (folder / "server.key").read_bytes() == key
     assert (folder / "server.key").stat().st_mode & 0o077 == 0
     assert count(folder, ModelRow) == 1
+
+
+def test_links_have_the_port_of_the_server_that_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "server"
+    with Running("serve", folder, automatic_rounds="false").ready() as server:
+        printed = CliRunner().invoke(app, ["operator", "--folder", str(folder)]).stdout
+        assert printed.startswith(f"{server.address}/setup?code=")
+        assert (folder / "address").stat().st_mode & 0o777 == 0o600
+        assert read_settings(folder=folder).own_address == server.address  # for the links of alerts
+        assert read_settings(folder=folder, public_address="https://e.org").own_address == "https://e.org"
+        assert server.stop() == 0
+    assert not (folder / "address").exists()
+    assert read_settings(folder=folder).own_address == "http://127.0.0.1:8000"
 
 
 def test_at_a_terminal_the_link_is_printed_and_nowhere_else(tmp_path: Path) -> None:

@@ -112,8 +112,7 @@ def operator(folder: Folder = None, database: Database = None) -> None:
 
     chosen = _of_a_server(folder, database)
     code = setup_link(prepared_database(chosen)[0], again=True, who="command line")
-    where = chosen.public_address or f"http://{chosen.host}:{chosen.port}"
-    print(f"{where}/setup?code={code}")
+    print(f"{chosen.own_address}/setup?code={code}")
 
 
 @needs_extra("server")

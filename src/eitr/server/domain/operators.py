@@ -1,6 +1,5 @@
 """Operators: setup links, passwords and sessions."""
 
-import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import argon2
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
+from eitr.io.private import write_file
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import AuditRow, OperatorRow, SessionRow, SetupLinkRow
 from eitr.server.domain.clock import now
@@ -47,9 +47,7 @@ def setup_link(database: Database, *, again: bool = False, who: str | None = Non
 def write_link_file(folder: Path, link: str) -> Path:
     """Write a link to a file that only its owner can read; return the file."""
     path = folder / LINK_FILE
-    delete_link_file(folder)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
-        stream.write(f"{link}\n")
+    write_file(path, f"{link}\n")
     return path
 
 
