@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import delete
 
-from eitr.server.db.tables import ModelRow, ObservationRow, ParticipantRow, PoolRow, RoundRow, RoundStatus
+from eitr.server.db.tables import CandidateRow, ModelRow, ObservationRow, ParticipantRow, PoolRow, RoundRow, RoundStatus
 from eitr.server.domain import health, switches
 from eitr.server.domain.clock import now
 from eitr.server.domain.health import Severity
@@ -98,6 +98,22 @@ def test_rounds_quarantined_in_a_row_are_a_problem_until_one_is_published_or_dec
         session.get_one(RoundRow, last).result = 3
     add_round(federation, RoundStatus.QUARANTINED)
     assert "quarantined" not in found(federation)
+
+
+def test_a_quarantined_round_waits_for_a_decision(federation) -> None:
+    number = add_round(federation, RoundStatus.QUARANTINED)
+    assert "undecided" not in found(federation), "its model is not kept"
+    with federation.database.writing() as session:
+        session.add(CandidateRow(round=number, weights=b""))
+    one = found(federation)["undecided"]
+    assert (one.severity, one.link) == (Severity.ADVICE, f"/rounds/{number}")
+    assert one.what.startswith(f"Round {number} waits for your decision")
+    add_round(federation, RoundStatus.QUARANTINED)
+    assert {"quarantined", "undecided"} & set(found(federation)) == {"quarantined"}
+    with federation.database.writing() as session:
+        session.execute(delete(CandidateRow))
+    add_round(federation, RoundStatus.PUBLISHED)
+    assert "undecided" not in found(federation)
 
 
 def test_a_fall_of_accuracy_is_measured_from_the_best_version_that_the_same_pages_judged(federation) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
-from eitr.server.db.tables import ModelRow, ObservationRow, ParticipantRow, RoundRow, RoundStatus
+from eitr.server.db.tables import CandidateRow, ModelRow, ObservationRow, ParticipantRow, RoundRow, RoundStatus
 from eitr.server.delivery.message import written
 from eitr.server.domain import formal_privacy, pools
 from eitr.server.domain.clock import now
@@ -172,6 +172,27 @@ def _quarantined(at: Situation) -> HealthProblem | None:
         "add such pages to yours (EITR_VALIDATION_PAGES).",
         f"/rounds/{failed[0].id}",
         failed[-1].ended,
+    )
+
+
+def _undecided(at: Situation) -> HealthProblem | None:
+    """Look for a quarantined round whose model is kept, where that is not part of a greater problem."""
+    newest = at.session.execute(
+        select(RoundRow.id, RoundRow.ended)
+        .join(CandidateRow, CandidateRow.round == RoundRow.id)
+        .order_by(RoundRow.id.desc())
+        .limit(1)
+    ).one_or_none()
+    if newest is None or _quarantined(at) is not None:
+        return None
+    return HealthProblem(
+        "undecided",
+        Severity.ADVICE,
+        f"Round {newest.id} waits for your decision: it was quarantined, and its model is kept.",
+        "Look at what it would have lost. Then discard the model, retry, or publish it anyway. If another version is "
+        "published first, the model is deleted.",
+        f"/rounds/{newest.id}",
+        newest.ended,
     )
 
 
@@ -471,6 +492,7 @@ CHECKS: tuple[Check, ...] = (
     _no_pool,
     _accuracy_fell,
     _quarantined,
+    _undecided,
     _too_few,
     _excluded,
     _privacy_spent,
