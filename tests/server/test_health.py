@@ -94,7 +94,7 @@ def test_rounds_quarantined_in_a_row_are_a_problem_until_one_is_published_or_dec
     with federation.database.writing() as session:
         session.get_one(RoundRow, last).decision = "discarded"
     assert "quarantined" not in found(federation)
-    with federation.database.writing() as session:  # the model of an older one was published, and a round has ended since
+    with federation.database.writing() as session:  # it was published, and another round has ended since
         session.get_one(RoundRow, last).result = 3
     add_round(federation, RoundStatus.QUARANTINED)
     assert "quarantined" not in found(federation)
