@@ -18,8 +18,10 @@ from typer.testing import CliRunner
 import eitr
 from eitr.cli import app
 from eitr.client import Participant as Person
+from eitr.errors import InputError
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import (
+    AuditRow,
     InvitationBatchRow,
     InvitationRow,
     ModelRow,
@@ -30,6 +32,7 @@ from eitr.server.db.tables import (
     SetupLinkRow,
 )
 from eitr.server.domain.operators import set_password
+from eitr.server.settings import read_settings
 from tests.server.process import Running
 from tests.server.waiting import until
 
@@ -65,6 +68,19 @@ def test_a_first_start_makes_everything_and_a_second_finds_it(tmp_path: Path) ->
     assert (folder / "server.key").read_bytes() == key
     assert (folder / "server.key").stat().st_mode & 0o077 == 0
     assert count(folder, ModelRow) == 1
+
+
+def test_links_have_the_port_of_the_server_that_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "server"
+    with Running("serve", folder, automatic_rounds="false").ready() as server:
+        printed = CliRunner().invoke(app, ["operator", "--folder", str(folder)]).stdout
+        assert printed.startswith(f"{server.address}/setup?code=")
+        assert (folder / "address").stat().st_mode & 0o777 == 0o600
+        assert read_settings(folder=folder).own_address == server.address  # for the links of alerts
+        assert read_settings(folder=folder, public_address="https://e.org").own_address == "https://e.org"
+        assert server.stop() == 0
+    assert not (folder / "address").exists()
+    assert read_settings(folder=folder).own_address == "http://127.0.0.1:8000"
 
 
 def test_at_a_terminal_the_link_is_printed_and_nowhere_else(tmp_path: Path) -> None:
@@ -123,6 +139,7 @@ def test_bad_settings_are_one_clear_line(tmp_path: Path) -> None:
 
 def test_invitations_are_printed_once_and_kept_as_hashes(tmp_path: Path) -> None:
     folder = tmp_path / "server"
+    folder.mkdir()
     done = CliRunner().invoke(app, ["invite", "3", "--note", "course", "--folder", str(folder)])
     codes = done.stdout.split()
     assert len(set(codes)) == 3
@@ -133,6 +150,7 @@ def test_invitations_are_printed_once_and_kept_as_hashes(tmp_path: Path) -> None
 
 def test_a_batch_of_invitations_can_be_trusted_more(tmp_path: Path) -> None:
     folder = tmp_path / "server"
+    folder.mkdir()
     command = ["invite", "2", "--note", "study", "--folder", str(folder)]
     for more in ([], ["--founders"], ["--founders", "--unbounded"]):
         assert len(CliRunner().invoke(app, [*command, *more]).stdout.split()) == 2
@@ -145,9 +163,21 @@ def test_a_batch_of_invitations_can_be_trusted_more(tmp_path: Path) -> None:
 
 def test_a_link_for_an_operator_can_be_made_again(tmp_path: Path) -> None:
     folder = tmp_path / "server"
+    folder.mkdir()
     links = {CliRunner().invoke(app, ["operator", "--folder", str(folder)]).stdout for _ in range(2)}
     assert len(links) == 2
     assert count(folder, SetupLinkRow) == 1  # only the last one works
+    with Database(f"sqlite:///{folder / 'eitr.db'}").reading() as session:
+        entries = session.scalars(select(AuditRow).where(AuditRow.action == "made a setup link")).all()
+    assert [(one.who, one.detail) for one in entries] == [("command line", {})] * 2
+
+
+@pytest.mark.parametrize("command", [["operator"], ["invite"], ["alert"], ["alert", "--test"], ["backup", "file.db"]])
+def test_a_command_in_the_wrong_folder_makes_no_server(tmp_path: Path, command: list[str]) -> None:
+    folder = tmp_path / "server"
+    with pytest.raises(InputError, match=re.escape(f"there is no folder {folder}: give the --folder of the server")):
+        CliRunner().invoke(app, [*command, "--folder", str(folder)], catch_exceptions=False)
+    assert not folder.exists()
 
 
 @pytest.mark.long

@@ -362,7 +362,7 @@ def test_secrets_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command_sends_a_test_alert_and_says_what_became_of_it(tmp_path: Path, http, mail, monkeypatch) -> None:
-    folder = str(tmp_path / "server")
+    folder = str(tmp_path)
     listed = CliRunner().invoke(app, ["alert", "--folder", folder])
     assert listed.exit_code == 0
     assert listed.stdout.startswith("advice: New models are judged by the validation pages of the package.")

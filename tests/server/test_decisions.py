@@ -89,7 +89,7 @@ def test_a_refused_model_is_kept_until_it_is_discarded(federation: Federation) -
     assert (found.decision, found.status, found.result) == (Decision.DISCARDED, RoundStatus.QUARANTINED, None)
     assert found.decided is not None
     assert (kept(federation), versions(federation)) == ([], [1])
-    assert audit(federation)[-1] == ("ada", "discarded a candidate")
+    assert audit(federation)[-1] == ("ada", "discarded the model of a round")
     for act in (
         lambda: decisions(federation).discard(number, "ada"),
         lambda: decisions(federation).retry(number, "ada"),
@@ -131,7 +131,7 @@ def test_a_model_is_published_anyway_and_rounds_go_on_from_it(federation: Federa
 
 def test_a_shorter_step_is_published_if_it_passes(federation: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     number = spoil(federation)
-    monkeypatch.setattr("eitr.server.domain.decisions.SHORTER", (0.75, 0.5))
+    monkeypatch.setattr("eitr.server.domain.decisions.RETRIED", (0.75, 0.5))
     with pytest.raises(StillRefusedError, match="would fall from"):
         decisions(federation).retry(number, "ada")
     assert (kept(federation), versions(federation)) == ([number], [1])
@@ -143,8 +143,20 @@ def test_a_shorter_step_is_published_if_it_passes(federation: Federation, monkey
     assert found.score["length"] == 0.75
     with federation.database.reading() as session:
         assert session.get_one(ModelRow, 2).accuracy == found.score["after"]["accuracy"]
-        entry = session.scalars(select(AuditRow).where(AuditRow.action == "published a shorter step")).one()
+        entry = session.scalars(select(AuditRow).where(AuditRow.action == "published after a retry")).one()
         assert (entry.who, entry.detail) == ("ada", {"round": number, "version": 2, "length": 0.75})
+
+
+def test_the_whole_step_is_tried_again_first(federation: Federation) -> None:
+    number = spoil(federation)
+    with federation.database.reading() as session:
+        candidate = candidates.find(session, number)
+    assert candidate is not None
+    assert decisions(federation, margin=1.0, class_margin=1.0).retry(number, "ada") == 2  # they were changed
+    found = get(federation, number)
+    assert found.score is not None
+    assert (found.score["length"], found.score["corrected"]) == (1.0, False)
+    assert np.array_equal(federation.models.vector(2), candidate)
 
 
 def test_a_candidate_is_deleted_when_another_version_is_published(federation: Federation) -> None:

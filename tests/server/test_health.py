@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import delete
 
-from eitr.server.db.tables import ModelRow, ObservationRow, ParticipantRow, PoolRow, RoundRow, RoundStatus
+from eitr.server.db.tables import CandidateRow, ModelRow, ObservationRow, ParticipantRow, PoolRow, RoundRow, RoundStatus
 from eitr.server.domain import health, switches
 from eitr.server.domain.clock import now
 from eitr.server.domain.health import Severity
@@ -89,8 +89,31 @@ def test_rounds_quarantined_in_a_row_are_a_problem_until_one_is_published_or_dec
         last = add_round(federation, RoundStatus.QUARANTINED)
     assert found(federation)["quarantined"].severity == Severity.SERIOUS
     with federation.database.writing() as session:
+        session.get_one(RoundRow, last - 1).decision = "discarded"
+    assert found(federation)["quarantined"].what.startswith("4 rounds"), "an older one does not end it"
+    with federation.database.writing() as session:
         session.get_one(RoundRow, last).decision = "discarded"
     assert "quarantined" not in found(federation)
+    with federation.database.writing() as session:  # it was published, and another round has ended since
+        session.get_one(RoundRow, last).result = 3
+    add_round(federation, RoundStatus.QUARANTINED)
+    assert "quarantined" not in found(federation)
+
+
+def test_a_quarantined_round_waits_for_a_decision(federation) -> None:
+    number = add_round(federation, RoundStatus.QUARANTINED)
+    assert "undecided" not in found(federation), "its model is not kept"
+    with federation.database.writing() as session:
+        session.add(CandidateRow(round=number, weights=b""))
+    one = found(federation)["undecided"]
+    assert (one.severity, one.link) == (Severity.ADVICE, f"/rounds/{number}")
+    assert one.what.startswith(f"Round {number} waits for your decision")
+    add_round(federation, RoundStatus.QUARANTINED)
+    assert {"quarantined", "undecided"} & set(found(federation)) == {"quarantined"}
+    with federation.database.writing() as session:
+        session.execute(delete(CandidateRow))
+    add_round(federation, RoundStatus.PUBLISHED)
+    assert "undecided" not in found(federation)
 
 
 def test_a_fall_of_accuracy_is_measured_from_the_best_version_that_the_same_pages_judged(federation) -> None:
@@ -125,7 +148,7 @@ def test_rounds_with_too_few_updates_say_what_to_change(federation) -> None:
     federation.enrol(1)
     one = found(federation)["too-few"]
     assert one.severity == Severity.WARNING
-    assert one.what.startswith("2 rounds in a row were abandoned because too few people sent an update: at most 1")
+    assert one.what.startswith("2 rounds in a row were abandoned because too few people sent an update: 1 update; ")
     assert "EITR_MINIMUM" in one.do
     assert one.do.startswith("Invite more people")
     federation.enrol(1)
@@ -153,14 +176,14 @@ def test_excluded_participants_are_counted_and_nobody_is_named(federation) -> No
             session.add(ObservationRow(round=number, participant=person, weight=weight, established=False))
     one = found(federation)["excluded"]
     assert one.severity == Severity.WARNING
-    assert (
-        one.what == f"2 participants were excluded in round {number}, of 6: nothing of their updates is in the model."
-    )
-    assert "All 6 participants" in found(federation)["newcomers"].what
+    assert one.what == f"2 of 6 participants had no weight in round {number}: nothing of their updates is in the model."
+    assert "All 6 participants" in found(federation, bounds=True)["newcomers"].what
+    assert "newcomers" not in found(federation, bounds=False), "then newcomers are like everybody else"
+    assert "newcomers" not in found(federation, bounds=True, published_noise=20.0)
     with federation.database.writing() as session:
         session.get_one(ParticipantRow, people[0]).muted = now()
         session.get_one(ObservationRow, (number, people[5])).established = True
-    again = found(federation)
+    again = found(federation, bounds=True)
     assert again["excluded"].severity == Severity.ADVICE
     assert "newcomers" not in again
     told = " ".join(f"{one.what} {one.do} {one.link}" for one in again.values())

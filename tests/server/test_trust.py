@@ -154,6 +154,15 @@ def test_rounds_that_one_network_had_to_itself_establish_nobody(make: Make) -> N
     assert not any(established(federation, person) for person in people)
 
 
+def test_rounds_without_bounds_establish_nobody(make: Make) -> None:
+    federation = make(bounds=False)
+    people = federation.enrol(6)
+    for _ in range(2):
+        last = ended(federation, people, CROWD)
+        assert (last.status, last.bounds) == (RoundStatus.PUBLISHED, None)
+    assert not any(established(federation, person) for person in people)
+
+
 def test_a_quarantined_round_and_one_without_weight_do_not_count(make: Make) -> None:
     federation = make(established_rounds=1)
     [*people, doubted] = federation.enrol(5)

@@ -25,6 +25,13 @@ def create_file(path: Path, *, new: bool = False) -> None:
             raise
 
 
+def write_file(path: Path, text: str) -> None:
+    """Write a new file that only its owner can read, in the place of one that is there."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+        stream.write(text)
+
+
 def close_to_others(path: Path) -> bool:
     """Take all permissions on a file or folder from everybody but its owner; say whether they had some."""
     mode = path.stat().st_mode & 0o7777

@@ -44,6 +44,8 @@ from eitr.settings import parse_settings
 PREFIX = "EITR_"
 PASSWORDS = (re.compile(r"(?<=://)([^:@]*:).*(?=@)"), re.compile(r"([?&]password=)[^&]*", re.IGNORECASE))
 """The password in addresses such as scheme://user:password@host and scheme://host?password=password."""
+ADDRESS_FILE = "address"
+"""The file in the folder of a running server that says where it runs."""
 Source = Literal["default", "environment", "file", "option"]
 """Where the value of a setting comes from."""
 SHORTEST_SECRET = 16
@@ -449,8 +451,16 @@ class ServerSettings(BaseSettings):
 
     @property
     def own_address(self) -> str:
-        """How others reach the server, for links; nothing if that is not known before it listens."""
-        return self.public_address.rstrip("/") or (f"http://{self.host}:{self.port}" if self.port else "")
+        """How others reach the server, for links; nothing if that is not known before it listens.
+
+        A server may have been started with another --port than these settings have: it says where it runs.
+        """
+        if self.public_address:
+            return self.public_address.rstrip("/")
+        try:
+            return (self.folder / ADDRESS_FILE).read_text("utf-8").strip().rstrip("/")
+        except OSError:  # it does not run, or in another folder
+            return f"http://{self.host}:{self.port}" if self.port else ""
 
     @property
     def https(self) -> bool:

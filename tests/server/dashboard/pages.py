@@ -28,6 +28,7 @@ def paths(example: Example | None) -> dict[str, str]:
         "round-published": "/rounds/4",
         "round-quarantined": f"/rounds/{QUARANTINED}",
         "publish-anyway": f"/rounds/{QUARANTINED}/publish",
+        "retry": f"/rounds/{QUARANTINED}/retry",
         "round-abandoned": f"/rounds/{ABANDONED}",
         "round-open": f"/rounds/{ROUNDS + 1}",
         "participant": f"/participants/{example.attackers[-1]}",

@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from eitr.server.dashboard import spreadsheet
 from eitr.server.dashboard.detectors import detector
 from eitr.server.dashboard.queries import listing, participants
-from eitr.server.db.tables import AuditRow, InvitationRow, ObservationRow, RefusalRow, RoundRow
+from eitr.server.db.tables import AuditRow, InvitationRow, ObservationRow, ParticipantRow, RefusalRow, RoundRow
 from tests.server.dashboard.conftest import MakeSite
 from tests.server.dashboard.example import ABANDONED, QUARANTINED, ROUNDS, make_operator
 from tests.server.dashboard.pages import paths
@@ -124,6 +124,24 @@ class TestWhatIsShown:
         assert refused == "0"
         assert cells[site.example.attackers[-1][:8]][3] == "2"
         assert cells[site.example.idle[:8]] == ["–", "0", "–", "0"]
+
+    def test_participants_with_the_trust_in_them_and_the_note_of_their_invitation(self, site, browser):
+        people = site.services.participants
+        [code] = people.invite_batch(1, "Ann & <team>", who="ada", founders=True, unbounded=True)
+        founder = people.enrol(code, invited_only=True).id
+        told = {}
+        for _ in range(2):
+            rows = browser.page("/participants?sort=seen&order=down").xpath("//tbody/tr")
+            words = {row[0].text_content().strip(): row[-1].text_content().strip() for row in rows}
+            page = " ".join(browser.page(f"/participants/{founder}").text_content().split())
+            told[words[founder[:8]]] = page
+            assert words[site.example.idle[:8]].startswith("newcomer (course of 2027")
+            assert "invitation: Ann & <team>" in page
+            with site.services.database.reading() as session:
+                hash = session.get_one(ParticipantRow, founder).invitation
+            people.revoke(hash)
+        assert list(told) == ["founder, bounds lifted (Ann & <team>)", "newcomer (Ann & <team>)"]
+        assert "Trustfounder, bounds lifted" in told["founder, bounds lifted (Ann & <team>)"]
 
     @pytest.mark.parametrize("order", ["up", "down"])
     @pytest.mark.parametrize("sort", ["reputation", "participant", "rounds", "replaced", "refused", "seen"])

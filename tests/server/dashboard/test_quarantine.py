@@ -68,12 +68,13 @@ def test_the_page_of_the_round_says_why_and_what_to_do(site, browser):
     number = quarantined(site)
     text = browser.get(f"/rounds/{number}").text
     assert REASON in text
-    for label in ("Retry with a shorter step", "Publish anyway", "Discard"):
-        assert label in text
+    places = [text.index(f">{label}<") for label in ("Discard", "Retry with a shorter step", "Publish anyway")]
+    assert places == sorted(places), "what changes nothing comes first"
     with site.services.database.writing() as session:
         session.delete(session.get_one(CandidateRow, number))
     assert "The model of this round is not kept." in browser.get(f"/rounds/{number}").text
-    assert browser.get(f"/rounds/{number}/publish").status_code == 409
+    for path in ("publish", "retry"):
+        assert browser.get(f"/rounds/{number}/{path}").status_code == 409
 
 
 def test_a_model_is_discarded_once(site, browser):
@@ -81,7 +82,7 @@ def test_a_model_is_discarded_once(site, browser):
     answer = browser.act(f"/rounds/{number}/discard")
     assert answer.headers["location"] == f"/rounds/{number}?notice=discarded"
     assert decision(site, number) == (Decision.DISCARDED, None)
-    assert site.audit()[-1] == (OPERATOR, "discarded a candidate", {"round": number})
+    assert site.audit()[-1] == (OPERATOR, "discarded the model of a round", {"round": number})
     assert "The model was discarded." in browser.get(f"/rounds/{number}").text
     for path in ("discard", "retry"):
         assert browser.act(f"/rounds/{number}/{path}").status_code == 409
@@ -108,8 +109,23 @@ def test_publishing_anyway_asks_first_and_needs_a_reason(site, browser):
     assert "&lt;old&gt;" in browser.get("/audit").text
 
 
+def test_a_retry_asks_first(site, browser):
+    number = quarantined(site)
+    assert f'href="/rounds/{number}/retry"' in browser.get(f"/rounds/{number}").text
+    assert f'action="/rounds/{number}/retry"' not in browser.get(f"/rounds/{number}").text
+    assert "abandoned" not in browser.get(f"/rounds/{number}/retry").text
+    under_way = site.services.rounds.open()
+    asked = browser.get(f"/rounds/{number}/retry").text
+    assert REASON in asked
+    assert f"Round {under_way} is open" in asked
+    assert "it will be abandoned" in asked
+    assert f'action="/rounds/{number}/retry"' in asked
+    assert browser.get("/rounds/999/retry").status_code == 404
+    assert decision(site, number) == (None, None)
+
+
 def test_a_retry_publishes_what_passes_and_says_so_if_nothing_does(site, browser, monkeypatch):
-    monkeypatch.setattr("eitr.server.domain.decisions.SHORTER", (0.75, 0.5))
+    monkeypatch.setattr("eitr.server.domain.decisions.RETRIED", (0.75, 0.5))
     number = quarantined(site)
     answer = browser.act(f"/rounds/{number}/retry")
     assert answer.status_code == 409

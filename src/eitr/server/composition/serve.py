@@ -12,6 +12,7 @@ import uvicorn
 
 from eitr.compiled import cache_in
 from eitr.errors import InputError
+from eitr.io.private import write_file
 from eitr.server.composition import logs
 from eitr.server.composition.app import application
 from eitr.server.composition.wiring import build_services, prepared_database
@@ -19,7 +20,7 @@ from eitr.server.domain.alerts import Alerts
 from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.operators import delete_link_file, setup_link, write_link_file
 from eitr.server.domain.worker import Worker
-from eitr.server.settings import ServerSettings
+from eitr.server.settings import ADDRESS_FILE, ServerSettings
 from eitr.server.web import connections
 from eitr.server.web.http_protocol import check_uvicorn, limited_protocol
 
@@ -60,7 +61,13 @@ def serve(settings: ServerSettings, tell: Callable[[str], None]) -> None:
     )
     gc.collect()
     gc.freeze()  # what is there now stays: it need not be looked through again and again
-    uvicorn.Server(config).run(sockets=[listening])
+    file = settings.folder / ADDRESS_FILE
+    write_file(file, f"{address}\n")
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:  # it may be that of another server in this folder by now
+        if file.is_file() and file.read_text("utf-8").strip() == address:
+            file.unlink(missing_ok=True)
 
 
 def work(settings: ServerSettings, tell: Callable[[str], None]) -> None:

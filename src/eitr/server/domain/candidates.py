@@ -20,7 +20,7 @@ class Decision(StrEnum):
     DISCARDED = "discarded"
     PUBLISHED_ANYWAY = "published anyway"
     SHORTENED = "shortened"
-    """A shorter step was published, which the gate lets through."""
+    """It was tried again, and as much of the step as the gate lets through was published: mostly a shorter one."""
     SUPERSEDED = "superseded"
     """Another version was published, or many later rounds were quarantined."""
 

@@ -1,4 +1,4 @@
-"""What an operator can do with the candidate of a quarantined round: discard it, publish it anyway, or shorten it.
+"""What an operator can do with the candidate of a quarantined round: discard it, publish it anyway, or try it again.
 
 Each is one transaction. A candidate is taken out of its table first: of two who decide at once, one succeeds.
 """
@@ -25,9 +25,9 @@ from eitr.server.domain.gate import LENGTHS, Gate, Judgement
 from eitr.server.domain.models import publish
 from eitr.server.domain.rounds import abandoned
 
-SHORTER = (*LENGTHS[1:], 1 / 32, 1 / 64, 1 / 128)
-"""The parts of a step that are tried again. Those of the round are among them, because settings and validation pages
-may have changed since."""
+RETRIED = (*LENGTHS, 1 / 32, 1 / 64, 1 / 128)
+"""The parts of a step that are tried again. Those of the round are among them, and the whole step first, because
+settings and validation pages may have changed since."""
 
 
 class NoCandidateError(Exception):
@@ -49,7 +49,7 @@ class Decisions:
         with self._database.writing() as session:
             if not candidates.remove(session, round, Decision.DISCARDED):
                 raise NoCandidateError
-            session.add(AuditRow(at=now(), who=who, action="discarded a candidate", detail={"round": round}))
+            session.add(AuditRow(at=now(), who=who, action="discarded the model of a round", detail={"round": round}))
 
     def publish_anyway(self, round: int, who: str, note: str) -> int:
         """Publish the candidate of a round although the gate refused it; return the version."""
@@ -74,7 +74,7 @@ class Decisions:
             version = _publish(session, found, judged.model, judged.after, Decision.SHORTENED, who)
             found.score = judged.document
             detail = {"round": round, "version": version, "length": judged.length}
-            session.add(AuditRow(at=now(), who=who, action="published a shorter step", detail=detail))
+            session.add(AuditRow(at=now(), who=who, action="published after a retry", detail=detail))
             return version
 
     @contextmanager
@@ -87,7 +87,7 @@ class Decisions:
             raise NoCandidateError from error
 
     def _judged(self, round: int) -> Judgement:
-        """Return what the gate says about shorter steps; before the transaction that writes, because it takes time."""
+        """Return what the gate says about the step now; before the transaction that writes, because it takes time."""
         with self._database.reading() as session:
             found = session.get_one(RoundRow, round)
             target = candidates.find(session, round)
@@ -103,7 +103,7 @@ class Decisions:
             target,
             read_plan(found.plan),
             references,
-            SHORTER,
+            RETRIED,
         )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
-from eitr.server.db.tables import ModelRow, ObservationRow, ParticipantRow, RoundRow, RoundStatus
+from eitr.server.db.tables import CandidateRow, ModelRow, ObservationRow, ParticipantRow, RoundRow, RoundStatus
 from eitr.server.delivery.message import written
 from eitr.server.domain import formal_privacy, pools
 from eitr.server.domain.clock import now
@@ -154,10 +154,13 @@ def _paused(at: Situation) -> HealthProblem | None:
 
 
 def _quarantined(at: Situation) -> HealthProblem | None:
-    """Look for rounds in a row whose models the gate did not let through, and which the operator has not dealt with."""
+    """Look for rounds in a row whose models the gate did not let through, the newest of which nobody has dealt with.
+
+    What became of older ones does not matter, unless it was published: then the row begins after it.
+    """
     judged = [row for row in at.ended if row.status != RoundStatus.ABANDONED]
-    failed = list(takewhile(lambda row: row.status == RoundStatus.QUARANTINED and row.decision is None, judged))
-    if len(failed) < IN_A_ROW:
+    failed = list(takewhile(lambda row: row.status == RoundStatus.QUARANTINED and row.result is None, judged))
+    if len(failed) < IN_A_ROW or failed[0].decision is not None:
         return None
     return HealthProblem(
         "quarantined",
@@ -169,6 +172,27 @@ def _quarantined(at: Situation) -> HealthProblem | None:
         "add such pages to yours (EITR_VALIDATION_PAGES).",
         f"/rounds/{failed[0].id}",
         failed[-1].ended,
+    )
+
+
+def _undecided(at: Situation) -> HealthProblem | None:
+    """Look for a quarantined round whose model is kept, where that is not part of a greater problem."""
+    newest = at.session.execute(
+        select(RoundRow.id, RoundRow.ended)
+        .join(CandidateRow, CandidateRow.round == RoundRow.id)
+        .order_by(RoundRow.id.desc())
+        .limit(1)
+    ).one_or_none()
+    if newest is None or _quarantined(at) is not None:
+        return None
+    return HealthProblem(
+        "undecided",
+        Severity.ADVICE,
+        f"Round {newest.id} waits for your decision: it was quarantined, and its model is kept.",
+        "Look at what it would have lost. Then discard the model, retry, or publish it anyway. If another version is "
+        "published first, the model is deleted.",
+        f"/rounds/{newest.id}",
+        newest.ended,
     )
 
 
@@ -191,8 +215,8 @@ def _too_few(at: Situation) -> HealthProblem | None:
     return HealthProblem(
         "too-few",
         Severity.WARNING if people else Severity.ADVICE,
-        f"{len(failed)} rounds in a row were abandoned because too few people sent an update: at most {most}, where "
-        f"{newest.minimum} were needed.",
+        f"{len(failed)} rounds in a row were abandoned because too few people sent an update: {_updates(most)}; "
+        f"{newest.minimum} are needed.",
         f"{do} You can also lower EITR_MINIMUM, but rounds of few people teach little and protect each of them less.",
         "/invitations" if people < least else f"/rounds/{newest.id}",
         failed[-1].ended,
@@ -298,11 +322,11 @@ def _excluded(at: Situation) -> HealthProblem | None:
     if not without:
         return None
     many = without > MANY_EXCLUDED * total
-    people = "1 participant was" if without == 1 else f"{without} participants were"
     return HealthProblem(
         "excluded",
         Severity.WARNING if many else Severity.ADVICE,
-        f"{people} excluded in round {last.id}, of {total}: nothing of their updates is in the model.",
+        f"{without} of {total} participants had no weight in round {last.id}: nothing of their updates is in the "
+        "model.",
         "Look at why, detector by detector. Exclusion is how the rule deals with attackers, and few are no danger."
         if not many
         else "Look at why, detector by detector. So many are an attack, or people whose pages differ from all others': "
@@ -313,7 +337,9 @@ def _excluded(at: Situation) -> HealthProblem | None:
 
 
 def _nobody_established(at: Situation) -> HealthProblem | None:
-    """Look whether all who took part in the last round were newcomers."""
+    """Look whether all who took part in the last round were newcomers, where that makes a difference."""
+    if not at.settings.bounds or at.settings.published_noise:
+        return None
     last = next((row for row in at.ended if row.status != RoundStatus.ABANDONED), None)
     if last is None:
         return None
@@ -455,6 +481,10 @@ def _shipped_validation(at: Situation) -> HealthProblem | None:
     )
 
 
+def _updates(count: int) -> str:
+    return "1 update" if count == 1 else f"{count} updates"
+
+
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
@@ -466,6 +496,7 @@ CHECKS: tuple[Check, ...] = (
     _no_pool,
     _accuracy_fell,
     _quarantined,
+    _undecided,
     _too_few,
     _excluded,
     _privacy_spent,

@@ -246,7 +246,7 @@ def _unwanted(round: Any) -> Exception | None:
         return UnknownRoundError()
     if round.status == RoundStatus.OPEN and round.paused:
         # Not that the round is closed: participants keep what they have trained, and send it when rounds go on.
-        return BusyError("Rounds are paused; the update is welcome later.", retry_after=PAUSE_RETRY_SECONDS)
+        return BusyError("Rounds are paused. Send the update again later.", retry_after=PAUSE_RETRY_SECONDS)
     if round.status != RoundStatus.OPEN or round.deadline <= now() or round.received >= round.maximum:
         return RoundClosedError()
     return None

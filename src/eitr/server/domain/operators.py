@@ -1,6 +1,5 @@
 """Operators: setup links, passwords and sessions."""
 
-import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import argon2
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
+from eitr.io.private import write_file
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import AuditRow, OperatorRow, SessionRow, SetupLinkRow
 from eitr.server.domain.clock import now
@@ -26,11 +26,11 @@ _NOBODY = _hasher.hash(new_secret())
 """Verified against when there is no such operator, so that the answer takes as long."""
 
 
-def setup_link(database: Database, *, again: bool = False) -> str | None:
+def setup_link(database: Database, *, again: bool = False, who: str | None = None) -> str | None:
     """Make a one-time code that sets an operator's password; None if there is an operator already.
 
     With `again` it is made in any case, and codes made before stop working. Without, they still work: several servers
-    that start on one database each have their own, until one of them is used.
+    that start on one database each have their own, until one of them is used. `who` asked for it is audited.
     """
     with database.writing() as session:
         if again:
@@ -39,15 +39,15 @@ def setup_link(database: Database, *, again: bool = False) -> str | None:
             return None
         code = new_secret()
         session.add(SetupLinkRow(hash=secret_hash(code), expires=now() + timedelta(hours=LINK_HOURS)))
+        if who is not None:
+            session.add(AuditRow(at=now(), who=who, action="made a setup link", detail={}))
         return code
 
 
 def write_link_file(folder: Path, link: str) -> Path:
     """Write a link to a file that only its owner can read; return the file."""
     path = folder / LINK_FILE
-    delete_link_file(folder)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
-        stream.write(f"{link}\n")
+    write_file(path, f"{link}\n")
     return path
 
 

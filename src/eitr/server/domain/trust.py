@@ -1,7 +1,7 @@
 """Who is established: trust that participants earn in rounds, or that an operator gives with an invitation.
 
-A round counts for those who were judged in it and had weight, if it led to a new version and nobody's network had more
-than its share of it. Otherwise one network could make all of its identities established at once.
+A round counts for those who were judged in it and had weight, if it had bounds, led to a new version, and nobody's
+network had more than its share of it. Otherwise one network could make all of its identities established at once.
 """
 
 from collections.abc import Collection

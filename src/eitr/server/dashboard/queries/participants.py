@@ -12,7 +12,16 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session, aliased, defer
 
 from eitr.server.dashboard.queries.listing import Listing, cut
-from eitr.server.db.tables import ObservationRow, ParticipantRow, RefusalRow, RoundRow, UpdateRow
+from eitr.server.db.tables import (
+    InvitationBatchRow,
+    InvitationRow,
+    ObservationRow,
+    ParticipantRow,
+    RefusalRow,
+    RoundRow,
+    UpdateRow,
+)
+from eitr.server.domain import trust as trust_domain
 
 Sort = Literal["reputation", "participant", "rounds", "replaced", "refused", "enrolled", "seen"]
 Table: TypeAlias = "Select[*tuple[Any, ...]]"
@@ -43,6 +52,17 @@ class ParticipantSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class ParticipantTrust:
+    """How far a participant is trusted before their update is seen, and what the operator wrote about them."""
+
+    word: str
+    unbounded: bool
+    """Whether their invitation lifts the bounds."""
+    note: str
+    """That of their invitation."""
+
+
+@dataclass(frozen=True, slots=True)
 class ParticipantRound:
     """What a participant did in one round, and what was made of it."""
 
@@ -62,6 +82,26 @@ def standing(session: Session, id: str) -> ParticipantSummary | None:
     """Return the summary of one participant; None if there is no such participant."""
     row = session.execute(_query(id)).one_or_none()
     return None if row is None else _standing(row)
+
+
+def trust(session: Session, ids: Collection[str], rounds: int) -> dict[str, ParticipantTrust]:
+    """Return the trust in some participants; `rounds` that count make somebody established."""
+    known = trust_domain.standings(session, ids, rounds)
+    query = (
+        select(ParticipantRow.id, InvitationRow.note, InvitationRow.revoked, InvitationBatchRow.founders)
+        .join(InvitationRow, InvitationRow.hash == ParticipantRow.invitation)
+        .outerjoin(InvitationBatchRow, InvitationBatchRow.id == InvitationRow.batch)
+        .where(ParticipantRow.id.in_(ids))
+    )
+    invited = {row.id: row for row in session.execute(query)}
+
+    def of(id: str) -> ParticipantTrust:
+        by = invited.get(id)
+        founder = by is not None and by.revoked is None and bool(by.founders)
+        word = "founder" if founder else "established" if known[id].established else "newcomer"
+        return ParticipantTrust(word, known[id].unbounded, "" if by is None else by.note)
+
+    return {id: of(id) for id in known}
 
 
 def sorted_page(everybody: list[ParticipantSummary], sort: Sort, *, descending: bool = False, page: int = 1) -> Listing:

@@ -122,6 +122,12 @@ def discarded(server: Server, who: CsrfCheckedOperator, id: Id) -> Response:
     return RedirectResponse(address(f"/rounds/{id}", notice="discarded"), 303)
 
 
+@router.get("/{id}/retry")
+def ask_to_retry(server: Server, who: SignedIn, id: Id) -> Response:
+    """Ask whether to try the step of a quarantined round again, and say what that means."""
+    return _asked(server, who, id, "retry.html")
+
+
 @router.post("/{id}/retry")
 def retried(server: Server, who: CsrfCheckedOperator, id: Id) -> Response:
     """Publish as much of a quarantined round's step as the gate lets through."""
@@ -131,25 +137,14 @@ def retried(server: Server, who: CsrfCheckedOperator, id: Id) -> Response:
     except NoCandidateError:
         raise Conflict(NO_CANDIDATE.format(id)) from None
     except StillRefusedError as error:
-        raise Conflict(f"Shorter steps are refused, too, and nothing was published. {error}") from None
+        raise Conflict(f"The step is refused again, and so are shorter ones: nothing was published. {error}") from None
     return RedirectResponse(address(f"/rounds/{id}", notice="shortened"), 303)
 
 
 @router.get("/{id}/publish")
 def ask_to_publish(server: Server, who: SignedIn, id: Id) -> Response:
     """Ask whether to publish the model of a quarantined round, and say what that means."""
-    found = _known(server, id)
-    with server.database.reading() as session:
-        if not rounds.has_candidate(session, id):
-            raise Conflict(NO_CANDIDATE.format(id))
-        return page(
-            "publish_anyway.html",
-            who=who,
-            round=found,
-            current=models.newest(session),
-            under_way=rounds.under_way(session),
-            longest_reason=LONGEST_REASON,
-        )
+    return _asked(server, who, id, "publish_anyway.html")
 
 
 @router.post("/{id}/publish")
@@ -162,6 +157,22 @@ def published(server: Server, who: CsrfCheckedOperator, sent: SubmittedForm, id:
     except NoCandidateError:
         raise Conflict(NO_CANDIDATE.format(id)) from None
     return RedirectResponse(address(f"/models/{version}", notice="anyway"), 303)
+
+
+def _asked(server: Server, who: SignedIn, id: int, template: str) -> Response:
+    """Return a page that asks before the model of a quarantined round is published."""
+    found = _known(server, id)
+    with server.database.reading() as session:
+        if not rounds.has_candidate(session, id):
+            raise Conflict(NO_CANDIDATE.format(id))
+        return page(
+            template,
+            who=who,
+            round=found,
+            current=models.newest(session),
+            under_way=rounds.under_way(session),
+            longest_reason=LONGEST_REASON,
+        )
 
 
 def _check_not_paused(server: Server) -> None:
