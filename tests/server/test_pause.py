@@ -45,6 +45,7 @@ def test_the_open_round_is_hidden_takes_nothing_and_gets_its_time_back(federatio
     with pytest.raises(BusyError) as refused:  # not that the round is closed: they keep what they trained
         federation.send(number, people[4])
     assert refused.value.retry_after > 0
+    assert str(refused.value) == "busy: Rounds are paused. Send the update again later."
     federation.send(number, people[0])  # received before: the same answer again
     clock.forward(federation.settings.round_seconds + 1)
     with pytest.raises(BusyError):

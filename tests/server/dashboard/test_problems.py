@@ -28,9 +28,8 @@ def listed(page):
 
 def quarantine(site):
     with site.services.database.writing() as session:
-        session.execute(
-            update(RoundRow).where(RoundRow.id >= QUARANTINED, RoundRow.id < OPEN).values(status="quarantined")
-        )
+        last = update(RoundRow).where(RoundRow.id >= QUARANTINED, RoundRow.id < OPEN)
+        session.execute(last.values(status="quarantined", result=None))
 
 
 def test_the_overview_says_what_is_wrong_and_what_to_do_and_every_page_how_much(make_site: MakeSite):
