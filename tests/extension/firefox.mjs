@@ -143,8 +143,8 @@ try {
 
   // The second visit is preceded by a warning.
   await visit(page, sensitive);
-  const warned = await placeOf(page);
   await page.waitForSelector("#continue", { visible: true, timeout: PATIENCE_MS });
+  const warned = await until(() => placeOf(page), "the address of the warning");
   const known = await page.$eval("#known", (found) => found.textContent);
   await page.click("#continue");
   await until(async () => (await placeOf(page)) === sensitive, "the page after Continue");
