@@ -42,15 +42,20 @@ def lift(database: Database, id: str, measure: Measure, who: str, reason: str) -
     return _set(database, id, measure, who, reason, on=False)
 
 
+def silenced() -> ColumnElement[bool]:
+    """Return the condition for participants whose updates count for nothing: the muted and the banned."""
+    return ParticipantRow.muted.is_not(None) | ParticipantRow.banned.is_not(None)
+
+
 def left_out(session: Session) -> set[str]:
     """Return the participants whose updates count for nothing."""
-    return set(session.scalars(select(ParticipantRow.id).where(_marked())))
+    return set(session.scalars(select(ParticipantRow.id).where(silenced())))
 
 
 def uncounted(session: Session, round: int) -> int:
     """Return how many updates of a round count for nothing."""
     query = select(func.count(UpdateRow.id)).join(ParticipantRow, ParticipantRow.id == UpdateRow.participant)
-    return session.scalar(query.where(UpdateRow.round == round, _marked())) or 0
+    return session.scalar(query.where(UpdateRow.round == round, silenced())) or 0
 
 
 def keep_for_return(session: Session, leaving: ParticipantRow) -> None:
@@ -86,7 +91,3 @@ def _set(database: Database, id: str, measure: Measure, who: str, reason: str, *
         session.add(AuditRow(at=moment, who=who, action=action, detail=detail))
         session.add(NoteRow(about=about_participant(id), text=f"{said}: {reason}", who=who, at=moment))
         return True
-
-
-def _marked() -> ColumnElement[bool]:
-    return ParticipantRow.muted.is_not(None) | ParticipantRow.banned.is_not(None)

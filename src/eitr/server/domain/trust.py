@@ -26,6 +26,7 @@ from eitr.server.domain.bounds import ENOUGH, FEWEST_NETWORKS, Draw, Sender, Sta
 from eitr.server.domain.clock import now
 from eitr.server.domain.keys import Key
 from eitr.server.domain.limits import prefix_of
+from eitr.server.domain.moderation import silenced
 
 AWAITED_ROUNDS = 3
 """A round waits for established participants who sent in one of so many rounds before."""
@@ -48,7 +49,7 @@ def standings(session: Session, people: People, rounds: int) -> dict[str, Standi
     query = (
         select(
             ParticipantRow.id,
-            or_(ParticipantRow.muted.is_not(None), ParticipantRow.banned.is_not(None)).label("silenced"),
+            silenced().label("silenced"),
             func.coalesce(InvitationBatchRow.founders, False).label("founder"),
             func.coalesce(InvitationBatchRow.unbounded, False).label("unbounded"),
         )
@@ -110,7 +111,7 @@ def trusted_lately(session: Session, before: int, rounds: int) -> int:
         and_(ParticipantRow.invitation.in_(invited), ParticipantRow.seen >= now() - INVITED_LATELY),
     )
     query = select(func.count()).select_from(ParticipantRow)
-    return session.scalar(query.where(there, ParticipantRow.muted.is_(None), ParticipantRow.banned.is_(None))) or 0
+    return session.scalar(query.where(there, ~silenced())) or 0
 
 
 def enough_trusted(session: Session, round: RoundRow, rounds: int) -> bool:
