@@ -53,7 +53,7 @@ def problem_page(request: Request, problem: Problem) -> Response:
         problem.kind.status,
         headers=problem.headers,
         detail=visit.say("problem", name) if name else problem.detail,
-        status=problem.kind.status,
+        code=problem.kind.status,
     )
 
 

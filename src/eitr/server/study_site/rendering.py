@@ -82,24 +82,30 @@ class Visit:
             "hide_prediction": settings.hide_prediction,
         }
 
-    def page(self, template: str, status: int = 200, *, headers: Mapping[str, str] | None = None, **values: Any) -> HTMLResponse:
+    def page(
+        self, template: str, status: int = 200, *, headers: Mapping[str, str] | None = None, **values: Any
+    ) -> HTMLResponse:
         """Return a page; a language that was asked for in the address is remembered."""
         shared: SharedFiles = self.request.app.state.shared
-        content = _templates().get_template(template).render(
-            {
-                "visit": self,
-                "say": self.say,
-                "text": self.text,
-                "study": self.study,
-                "language": self.language,
-                "languages": {code: LANGUAGES[code] for code in self.offered},
-                "path": self.request.url.path,
-                "shared": shared,
-                "logo": self._texts.logo is not None,
-                "message": "",
-                "notice": "",
-                **values,
-            }
+        content = (
+            _templates()
+            .get_template(template)
+            .render(
+                {
+                    "visit": self,
+                    "say": self.say,
+                    "text": self.text,
+                    "study": self.study,
+                    "language": self.language,
+                    "languages": {code: LANGUAGES[code] for code in self.offered},
+                    "path": self.request.url.path,
+                    "shared": shared,
+                    "logo": self._texts.logo is not None,
+                    "message": "",
+                    "notice": "",
+                    **values,
+                }
+            )
         )
         answer = HTMLResponse(content, status, {**(headers or {}), **HEADERS, "Content-Language": self.language})
         if self.request.query_params.get(PARAMETER) == self.language:
