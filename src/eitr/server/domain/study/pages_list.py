@@ -1,6 +1,8 @@
-"""The pages of a study: imported from a CSV file, with archived copies."""
+"""The pages of a study: imported from a CSV file, checked on request, with archived copies."""
 
+from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +21,7 @@ from eitr.server.db.tables import AuditRow
 from eitr.server.domain.clock import now
 from eitr.server.domain.errors import InvalidInputError
 from eitr.server.domain.study.archived_copy import LARGEST_COPY, harmless
+from eitr.server.domain.study.live_check import Checked, LiveCheck
 from eitr.server.domain.study.page_state import PageState
 from eitr.server.domain.study.register import StudyStatus, locked
 from eitr.taxonomy import NAMES
@@ -29,6 +32,7 @@ MOST_PAGES = 20_000
 LONGEST_URL = 2000
 """In bytes: longer ones fit into no index of PostgreSQL."""
 LONGEST_TOPIC = 100
+CHECKS_AT_ONCE = 8
 MOST_NAMED = 20
 """So many errors are told one by one."""
 
@@ -66,6 +70,10 @@ class Imported:
     copies: int
 
 
+Report = Callable[[StudyPage, PageState, str], None]
+"""Is told of every page that was checked: what was found, and why."""
+
+
 class PageListError(InputError):
     """A file of pages with mistakes; `errors` has one sentence for each, with its line."""
 
@@ -78,8 +86,8 @@ class PageListError(InputError):
 class StudyPages:
     """The pages of all studies."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, live_check: LiveCheck) -> None:
+        self._database, self._live_check = database, live_check
 
     def import_file(self, slug: str, path: Path, *, who: str, copies: Path | None = None) -> Imported:
         """Add the pages of a CSV file, or change those that are there; all of them, or none if one has a mistake.
@@ -114,21 +122,56 @@ class StudyPages:
         with self._database.reading() as session:
             return session.scalar(query.where(StudyRow.slug == slug, StudyPageRow.id == id))
 
-    def store_copy(self, slug: str, id: int, html: bytes) -> None:
+    def store_copy(self, slug: str, id: int, html: bytes, content_type: str | None = None) -> None:
         """Keep an archived copy of a page, without scripts."""
+        copy = harmless(html, content_type)
         with self._database.writing() as session:
             study = locked(session, slug)
             row = session.get(StudyPageRow, id)
             if row is None or row.study != study.id:
                 raise InvalidInputError("The study has no such page.")
-            row.copy = harmless(html)
+            row.copy = copy
 
-    def note_state(self, id: int, state: PageState) -> None:
-        """Note what a check found."""
+    def check(
+        self, slug: str, report: Report | None = None, *, who: str, archive: bool = False
+    ) -> dict[PageState, int]:
+        """Ask for every page of a study whether it is live; return how many were found in which state.
+
+        `report` is told of each page. With `archive`, a copy is kept of each page that is live and has none yet. This
+        takes long: some pages are asked for at the same time, each at most as long as a `LiveCheck` waits.
+        """
+        pages, found = self.all(slug), Counter[PageState]()
+        with ThreadPoolExecutor(CHECKS_AT_ONCE, "live-check") as pool:
+            for page, checked in zip(
+                pages, pool.map(self._live_check.check, (page.url for page in pages)), strict=True
+            ):
+                reason = checked.reason
+                if archive and checked.content and not page.copied:
+                    reason = self._archived(slug, page, checked)
+                self._note_state(page.id, checked.state)
+                found[checked.state] += 1
+                if report is not None:
+                    report(page, checked.state, reason)
+        with self._database.writing() as session:
+            detail = {"study": slug, **{state.value: count for state, count in found.items()}}
+            session.add(AuditRow(at=now(), who=who, action="checked the pages of a study", detail=detail))
+        return dict(found)
+
+    def _archived(self, slug: str, page: StudyPage, checked: Checked) -> str:
+        try:
+            self.store_copy(slug, page.id, checked.content, checked.content_type)
+        except InputError as error:
+            return f"{checked.reason}, no copy: {error}"
+        return f"{checked.reason}, copy kept"
+
+    def _note_state(self, id: int, state: PageState) -> None:
+        """Note what a check found; that nobody can tell changes nothing of what was known."""
         with self._database.writing() as session:
             row = session.get(StudyPageRow, id)
             if row is not None:
-                row.state, row.checked = state, now()
+                row.checked = now()
+                if state is not PageState.UNKNOWN:
+                    row.state = state
 
 
 def read_pages(path: Path, copies: Path | None = None) -> list[ListedPage]:
@@ -226,7 +269,3 @@ def _import(session: Session, study: StudyRow, listed: list[ListedPage]) -> Impo
             changed += 1
     session.flush()
     return Imported(added, changed, sum(page.copy is not None for page in listed))
-
-
-Report = Callable[[StudyPage, PageState, str], None]
-"""Is told of every page that was checked: what was found, and why."""

@@ -107,7 +107,8 @@ class People:
     def of_participant(self, participant: str) -> str | None:
         """Return the person to whom a participant's browser belongs; None if they are in no study."""
         with self._database.reading() as session:
-            return session.scalar(_person_of(participant))
+            found: str | None = session.scalar(_person_of(participant))
+            return found
 
     def note_installed(self, person: str) -> None:
         """Note that a person's extension asked for the study; the first time counts."""
@@ -176,7 +177,7 @@ def locked_person(session: Session, person: str) -> StudyPersonRow:
     return row
 
 
-def _person_of(participant: str) -> Select[tuple[str]]:
+def _person_of(participant: str) -> Select[Any]:
     return (
         select(StudyPersonRow.id)
         .join(ParticipantRow, ParticipantRow.invitation == StudyPersonRow.invitation)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from eitr.server.db.connection import Database
 from eitr.server.domain.keys import Key
 from eitr.server.domain.study.contacts import Contacts
+from eitr.server.domain.study.live_check import LiveCheck
 from eitr.server.domain.study.monitor import Monitor
 from eitr.server.domain.study.pages_list import StudyPages
 from eitr.server.domain.study.people import People
@@ -33,7 +34,7 @@ class StudyServices:
         """Return the parts for a server's database, key and settings."""
         return cls(
             StudyRegister(database, key),
-            StudyPages(database),
+            StudyPages(database, LiveCheck(allow_private=settings.study_private_pages)),
             People(database, key),
             Tasks(database),
             Contacts(database, settings.folder),
