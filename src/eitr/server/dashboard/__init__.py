@@ -7,6 +7,8 @@ rendering   templates, and how numbers and moments are written
 charts      lines, tiles and bars as SVG
 figures     which chart shows what
 spreadsheet tables as CSV
+study_form  the form that makes and changes a study
+page_checks checks of a study's pages that run beside the requests
 errors      problems as pages, and the errors that only the dashboard has
 routes/     one file per part of the site
 queries/    what the pages show, read from the database

@@ -91,7 +91,7 @@ def agreement(
     return Agreement(_kappa(counts), pairwise_agreement(ratings), found)
 
 
-def _kappa(counts: np.ndarray) -> Kappa | None:  # type: ignore[type-arg]
+def _kappa(counts: np.ndarray) -> Kappa | None:
     try:
         found = Kappa(fleiss_kappa(counts), *kappa_interval(counts))
     except InputError:
