@@ -53,7 +53,7 @@ class Visit:
         self.language = language if language in self.offered else chosen(request, self.offered)
         self.sentences = texts.sentences(self.language)
 
-    def say(self, section: str, name: str, **values: Any) -> str:
+    def say(self, section: str, name: str, /, **values: Any) -> str:
         """Return a sentence in the visitor's language."""
         return self.sentences[section][name].format(**values)
 
@@ -80,6 +80,8 @@ class Visit:
             "collect_terms": settings.collect_terms,
             "reward": settings.reward,
             "hide_prediction": settings.hide_prediction,
+            "contact_days": round(server.keep_contacts_days),
+            "study_days": round(server.keep_study_days),
         }
 
     def page(

@@ -95,6 +95,8 @@ def sample_values(on: bool) -> dict[str, Any]:
         "collect_terms": on,
         "reward": on,
         "hide_prediction": on,
+        "contact_days": 90,
+        "study_days": 730,
     }
 
 
@@ -104,8 +106,6 @@ def _environment(folder: Path | None) -> Environment:
         loader=ChoiceLoader([FileSystemLoader(one) for one in folders]),
         autoescape=True,
         undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
 
 

@@ -56,6 +56,7 @@ class Agreement:
     kappa: Kappa | None
     """None if no page has two ratings, or all ratings name one class."""
     pairs: list[PairAgreement]
+    """Of raters who have rated a page both."""
     pages: list[RatedPage]
     """Those with at least two ratings."""
 
@@ -88,7 +89,8 @@ def agreement(
         )
         for page, label in zip(rated, agreed, strict=True)
     ]
-    return Agreement(_kappa(counts), pairwise_agreement(ratings), found)
+    pairs = [pair for pair in pairwise_agreement(ratings) if pair.pages]
+    return Agreement(_kappa(counts), pairs, found)
 
 
 def _kappa(counts: np.ndarray) -> Kappa | None:
