@@ -8,10 +8,6 @@ from typing import Any
 import pytest
 
 from eitr.server.domain.study.consents import ConsentKind
-from tests.server.study_site.study import EACH, PAGES, SLUG
-
-playwright = pytest.importorskip("playwright.sync_api", reason="no browser to test with")
-
 from tests.server.dashboard.pages import chromium, complaints
 from tests.server.study_site.served import (
     BASE,
@@ -25,7 +21,9 @@ from tests.server.study_site.served import (
     rater_pages,
     served_study,
 )
+from tests.server.study_site.study import EACH, PAGES, SLUG
 
+playwright = pytest.importorskip("playwright.sync_api", reason="no browser to test with")
 ROOT = Path(__file__).resolve().parents[3]
 AXE = Path(os.environ.get("EITR_AXE", ROOT / "node_modules" / "axe-core" / "axe.min.js"))
 PATIENCE_MS = 180_000
