@@ -97,6 +97,11 @@ class ServerSettings(BaseSettings):
         description="The folder with eitr-chrome.zip and eitr-firefox.zip, which /extension offers; "
         "none: those of the package.",
     )
+    study_templates: Path | None = Field(
+        None,
+        description="The folder with a research group's own texts and logo for the study site; none: those of the "
+        "package. docs/study.md says what it may hold.",
+    )
     worker: bool = Field(True, description="Whether `eitr serve` also runs rounds; if not, run `eitr worker`.")
 
     enrolment: Literal["auto", "open", "invitation"] = Field(
@@ -251,9 +256,21 @@ class ServerSettings(BaseSettings):
     )
     keep_participants_days: Days = Field(730.0, description="How long a participant is kept after they were last seen.")
     keep_audit_days: Days = Field(365.0, description="How long entries of the audit log are kept.")
+    keep_contacts_days: Days = Field(
+        90.0, description="How long e-mail addresses for rewards are kept after their study was closed."
+    )
+    keep_study_days: Days = Field(
+        730.0, description="How long people, consents, labels and terms of a study are kept after it was closed."
+    )
     keep_models: Count = Field(1000, description="How many old versions of the model are kept.")
     session_hours: float = Field(
         12.0, gt=0, le=LONGEST_SECONDS / 3600, description="Hours after which an operator must sign in again."
+    )
+
+    study_private_pages: bool = Field(
+        False,
+        description="Whether the check of a study's pages may ask addresses of this machine and of private networks: "
+        "for tests.",
     )
 
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What is logged.")

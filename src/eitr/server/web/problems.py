@@ -25,15 +25,20 @@ KINDS = {
         Kind("token-needed", 401, "This address asks for a token, which was not sent or is wrong."),
         Kind("invitation-needed", 403, "Enrolment needs an invitation that is valid."),
         Kind("banned", 403, "The operator of this server takes no updates from this participant."),
+        Kind("consent-needed", 403, "The person has not consented to this; nothing was stored."),
         Kind("not-found", 404, "There is nothing at this address."),
         Kind("no-round", 404, "No round is open."),
         Kind("unknown-round", 404, "There is no such round."),
         Kind("unknown-version", 404, "There is no such version of the model."),
         Kind("unknown-pool", 404, "There is no such pool of cover pages."),
+        Kind("no-study", 404, "There is no such study, or this participant is in none."),
+        Kind("unknown-task", 404, "The person has no such task."),
         Kind("method-not-allowed", 405, "This address does not take that method."),
         Kind("slow", 408, "The update took too long to arrive."),
         Kind("already-sent", 409, "Another update was already received from this participant in this round."),
         Kind("round-closed", 409, "The round takes no more updates."),
+        Kind("study-closed", 409, "The study is not open."),
+        Kind("texts-changed", 409, "The texts that are consented to have changed."),
         Kind("update-needed", 410, "This server speaks version 2 of the protocol: update EITR."),
         Kind("length-required", 411, "The request must say how long it is."),
         Kind("too-large", 413, "The request is longer than anything expected here."),
@@ -56,6 +61,22 @@ class Problem(Exception):  # noqa: N818 (the RFC calls it so)
     def __init__(self, slug: str, detail: str = "", headers: dict[str, str] | None = None) -> None:
         super().__init__(f"{slug}: {detail}")
         self.kind, self.detail, self.headers = KINDS[slug], detail, headers or {}
+
+
+class Forbidden(Problem):
+    """A form that was not sent from a page of the session."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("malformed-request", detail)
+        self.kind = Kind("forbidden", 403, "This was not done.")
+
+
+class Conflict(Problem):
+    """Something that cannot be done any more, or not now."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("malformed-request", detail)
+        self.kind = Kind("conflict", 409, "This cannot be done now.")
 
 
 def problem_document(_request: Request, problem: Problem) -> JSONResponse:
