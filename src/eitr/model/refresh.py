@@ -1,10 +1,10 @@
 """A model for new words: which words make way, what is carried over, and how the weights of new words are learned.
 
-A vocabulary ages: in 2019 no model knew "covid". A refresh keeps the number of words, because the layers are part of the
-protocol. It has four steps, each a function: `refreshed_vocabulary` puts new words in the places of those that matter
-least to the model; `carried` gives surviving words the weights that they have, and new ones 0, so that a new word
-changes nothing yet but the length of a page's vector; `learned` trains the weights of the new words alone, on pages
-that whoever refreshes may see; `converted` makes cover pages of the old vocabulary usable with the new one.
+A vocabulary ages: in 2019 no model knew "covid". A refresh keeps the number of words, because the layers are part of
+the protocol. It has four steps, each a function: `refreshed_vocabulary` puts new words in the places of those that
+matter least to the model; `carried` gives surviving words the weights that they have, and new ones 0, so that a new
+word changes nothing yet but the length of a page's vector; `learned` trains the weights of the new words alone, on
+pages that whoever refreshes may see; `converted` makes cover pages of the old vocabulary usable with the new one.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def unknown_terms(vocabulary: Vocabulary, terms: Sequence[str], most: int) -> li
 
 
 def importance(classifier: Classifier) -> Floats:
-    """Return for each word how much one occurrence can move the first layer: its IDF times the length of its weights."""
+    """Return how much one occurrence of each word can move the first layer: its IDF times the length of its weights."""
     first = classifier.model.network.split(classifier.model.vector)[0].kernel
     return np.asarray(classifier.vocabulary.idf * np.linalg.norm(first.astype(np.float64), axis=1))
 
@@ -155,9 +155,7 @@ class _Slopes:
     def __init__(
         self, network: Network, vector: Vector, places: NDArray[np.int64], rows: SparseRows, truth: NDArray[np.int64]
     ) -> None:
-        self._layers = [
-            (kernel.astype(np.float64), bias.astype(np.float64)) for kernel, bias in network.split(vector)
-        ]
+        self._layers = [(kernel.astype(np.float64), bias.astype(np.float64)) for kernel, bias in network.split(vector)]
         # Pages without any of the words have no slopes; they count in the weights of the classes only.
         entries = np.isin(rows.columns, places)
         having = np.unique(np.repeat(np.arange(len(rows)), np.diff(rows.starts))[entries])
