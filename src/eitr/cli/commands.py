@@ -12,7 +12,7 @@ from eitr.cli import aggregate, classify, rules, server, vocabulary
 from eitr.cli.console import printable
 from eitr.cli.data import data
 from eitr.cli.lab import lab
-from eitr.cli.study import study
+from eitr.cli.study_refresh import study
 from eitr.errors import InputError
 
 app = typer.Typer(

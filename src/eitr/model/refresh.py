@@ -34,7 +34,7 @@ class LearningPlan:
     """How the weights of new words are learned: gradient descent over all pages, classes weighed alike."""
 
     steps: int = 200
-    learning_rate: float = 1.0
+    learning_rate: float = 5.0
     momentum: float = 0.9
     decay: float = 1e-4
     """Pulls the weights towards 0: a word of few pages learns little."""
