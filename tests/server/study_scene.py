@@ -27,7 +27,13 @@ class StudyScene:
     def __init__(self, folder: Path, federation, pages: int = 12, each: int = 6) -> None:
         self.folder, self.database, self.key = folder, federation.database, federation.key
         self.services = StudyServices.of(federation.database, Key.of(federation.settings.folder), federation.settings)
-        settings = {"pages_per_person": each, "collect_labels": True, "collect_terms": True, "copies": "always"}
+        settings = {
+            "pages_per_person": each,
+            "collect_labels": True,
+            "collect_terms": True,
+            "copies": "always",
+            "reward": True,
+        }
         self.services.register.create(SLUG, "Pages about an illness", checked_settings(settings), who="test", seed=1)
         self.truth = ["health" if place % 2 else "non-sensitive" for place in range(pages)]
         self._import_pages()

@@ -8,10 +8,9 @@ import typer
 from eitr.cli.console import busy, tell
 from eitr.cli.extras import needs_extra
 from eitr.cli.server import Database, Folder, settings_of_server
-from eitr.cli.study import WHO, Slug, study
+from eitr.cli.study import WHO, Slug
 
 
-@study.command()
 @needs_extra("server")
 def refresh(
     slug: Slug,

@@ -16,12 +16,13 @@ from torch import Tensor
 
 from eitr.lab.runs.privacy import LabelRun
 from eitr.lab.simulation.privacy.cover_part import Spectrum, spectrum
-from eitr.lab.simulation.privacy.filters import RIDGES
 from eitr.lab.simulation.privacy.training import Pages, Training
 
+RIDGES = (1e-3, 1e-1)
+"""Regularisation, in multiples of the mean variance of a parameter."""
 TRUST = (0.0, 0.1, 0.3, 1.0, 3.0, 30.0)
 """How much an update counts beside what is believed without it; 0: nothing."""
-SWEEPS = 4
+SWEEPS = 3
 RELAXATION = 0.01
 """How much a label that is not mixed counts in the least squares, in multiples of a page's own square."""
 SIMULATED = 100
@@ -188,13 +189,13 @@ def _guessed(study: Study, victims: Victims, belief: Tensor, trust: float, relax
     for _ in range(SWEEPS):
         chosen = torch.nn.functional.one_hot(guessed, classes).to(victims.products.dtype).flatten(1)
         scale = _scale(study, victims, chosen)
+        total = torch.einsum("vij,vj->vi", victims.squares, chosen)
         for page in range(pages):
             mine = slice(page * classes, (page + 1) * classes)
-            chosen[:, mine] = 0.0
-            others = torch.einsum("vij,vj->vi", victims.squares[:, mine], chosen)
-            gain = scale * (victims.products[:, mine] - scale * others) - scale**2 * squares[:, page] / 2
+            total -= victims.squares[everyone, page * classes + guessed[:, page]]
+            gain = scale * (victims.products[:, mine] - scale * total[:, mine]) - scale**2 * squares[:, page] / 2
             guessed[:, page] = (trust * gain + belief[:, page]).argmax(1)
-            chosen[everyone, page * classes + guessed[:, page]] = 1.0
+            total += victims.squares[everyone, page * classes + guessed[:, page]]
     return guessed
 
 
