@@ -1,14 +1,17 @@
-"""What a refresh of the vocabulary brings, on pages about COVID-19: `python -m benchmarks.vocabulary_refresh --data DIR`.
+"""What a refresh of the vocabulary brings, on pages about COVID-19.
 
-The start is the shipped model without its words for the pandemic. Fifty people have 20 pages each and report terms; half
-of them let their labels be collected, one in seven of which is wrong. The table says how many pages of known truth each
-way to learn gets right, and how many validation pages.
+The start is the shipped model without its words for the pandemic. Fifty people have 20 pages each and report terms;
+half of them let their labels be collected; one label in seven is wrong. The table says how many pages of known truth
+each way to learn gets right, and how many validation pages. With the gate, a step is published as far as the
+validation pages let it, as on a server; updates are averaged, because nobody attacks here.
+
+    python -m benchmarks.vocabulary_refresh --data DIR
 """
 
 import argparse
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -25,10 +28,13 @@ from eitr.model.classifier import Classifier
 from eitr.model.files import Model
 from eitr.model.private import PrivatePlan, expected_cover_step, private_step
 from eitr.model.refresh import carried, converted, learned, refreshed_vocabulary, replaced, unknown_terms
+from eitr.model.round_plan import RoundPlan
 from eitr.pages.federated_vocabulary import agree, report
 from eitr.pages.pool import Pool
 from eitr.pages.sparse import SparseRows, joined
 from eitr.pages.vocabulary import Vocabulary
+from eitr.server.domain.gate import Gate, Reference, References
+from eitr.server.settings import ServerSettings
 from eitr.statistics.scores import auc, balanced_accuracy
 from eitr.taxonomy import NAMES, NON_SENSITIVE
 
@@ -116,7 +122,26 @@ def refreshed(
     return learned(start, [vocabulary.words.index(word) for word in added], rows, labels), cover
 
 
-def all_layers(base: Classifier, study: Study, rounds: int, seed: int) -> Classifier:
+Gated = Callable[[Vector, Vector], Vector]
+"""Returns what is published, of a base and the model that a round leads to."""
+
+
+def gate_of(base: Classifier, plan: RoundPlan) -> Gated:
+    """Return the gate of a server with default settings, whose first version is the base."""
+    settings = ServerSettings()
+    gate = Gate(ValidationSet(settings.validation_pages), settings.margin, settings.class_margin)
+    network, vocabulary = base.model.network, base.vocabulary
+    first = Reference(1, gate.pages.grader(network, vocabulary)(base.model.vector))
+    references = References(1, first, first, None)
+
+    def published(before: Vector, target: Vector) -> Vector:
+        judged = gate.judge_step(network, vocabulary, before, target, plan, references)
+        return judged.model if judged.reason is None else before
+
+    return published
+
+
+def all_layers(base: Classifier, study: Study, rounds: int, seed: int, gate: Gated | None = None) -> Classifier:
     """Train all layers in rounds, as in the paper, and average the updates."""
     network, vector = base.model
     rows = [base.vocabulary.rows([study.pages[page].page for page in mine]) for mine in study.tasks]
@@ -126,11 +151,14 @@ def all_layers(base: Classifier, study: Study, rounds: int, seed: int) -> Classi
             train(network, vector, rows[one], labels[one], TrainingPlan(), seed + 1000 * number + one)
             for one in range(PEOPLE)
         ]
-        vector = np.mean(updates, axis=0, dtype=np.float64).astype(np.float32)
+        target = np.mean(updates, axis=0, dtype=np.float64).astype(np.float32)
+        vector = target if gate is None else gate(vector, target)
     return Classifier(Model(network, vector), base.vocabulary)
 
 
-def last_layer(base: Classifier, cover: Pool, study: Study, rounds: int, seed: int, uses: int) -> Classifier:
+def last_layer(
+    base: Classifier, cover: Pool, study: Study, rounds: int, seed: int, gate: Gated | None = None
+) -> Classifier:
     """Train the last layer in private rounds, average the updates and leave out the expected part of cover pages.
 
     The other layers never change, so that what they make of each page is computed once.
@@ -138,27 +166,22 @@ def last_layer(base: Classifier, cover: Pool, study: Study, rounds: int, seed: i
     network, vector = base.model
     small = Network(network.layers[-2:])
     rng = np.random.default_rng(seed)
-    mine = [
-        _below(network, vector, base.vocabulary.rows([study.pages[page].page for page in task])) for task in study.tasks
-    ]
+    pages = [base.vocabulary.rows([study.pages[page].page for page in task]) for task in study.tasks]
+    mine = [_below(network, vector, rows) for rows in pages]
     labels = [np.array([own[page] for page in task]) for own, task in zip(study.labels, study.tasks, strict=True)]
     public, plan = _below(network, vector, cover.rows), PrivatePlan()
-    last = vector[-small.size :].copy()
-    for number in range(rounds):
-        if number >= uses:  # every page is used up
-            break
-        steps = []
+    for _ in range(rounds):
+        last, steps = vector[-small.size :].copy(), []
         for own, chosen in zip(mine, labels, strict=True):
             drawn = np.sort(rng.choice(len(cover), plan.cover_pages, replace=False))
-            made = private_step(
-                small, last, (own, chosen), (public.take(drawn), cover.labels[drawn]), plan, rng.standard_normal
-            )
+            covering = (public.take(drawn), cover.labels[drawn])
+            made = private_step(small, last, (own, chosen), covering, plan, rng.standard_normal)
             steps.append(made.astype(np.float64) - last)
         step = np.mean(steps, axis=0) - expected_cover_step(small, last, public, cover.labels, plan)
-        last = (last + step).astype(np.float32)
-    result = vector.copy()
-    result[-small.size :] = last
-    return Classifier(Model(network, result), base.vocabulary)
+        target = vector.copy()
+        target[-small.size :] = (last + step).astype(np.float32)
+        vector = target if gate is None else gate(vector, target)
+    return Classifier(Model(network, vector), base.vocabulary)
 
 
 def _below(network: Network, vector: Vector, rows: SparseRows) -> SparseRows:
@@ -198,13 +221,14 @@ def main() -> None:
     judge.note("refresh, learned from collected labels", best)
     judge.note("refresh, public pages and collected labels", refreshed(base, cover, study, public, collected=True)[0])
     for title, model, drawn in (("start", base, cover), ("refresh, collected labels", best, new_cover)):
-        for uses in (2, given.rounds):
-            name = f"{title}, then {uses} private rounds of the last layer"
-            judge.note(name, last_layer(model, drawn, study, given.rounds, given.seed, uses))
+        for rounds in (2, given.rounds):
+            for gate, told in ((None, ""), (gate_of(model, PrivatePlan()), ", gate")):
+                name = f"{title}, then {rounds} private rounds of the last layer{told}"
+                judge.note(name, last_layer(model, drawn, study, rounds, given.seed, gate))
     for title, model in (("start", base), ("refresh, weights still 0", empty), ("refresh, collected labels", best)):
-        judge.note(
-            f"{title}, then {given.rounds} rounds of all layers", all_layers(model, study, given.rounds, given.seed)
-        )
+        for gate, told in ((None, ""), (gate_of(model, TrainingPlan()), ", gate")):
+            name = f"{title}, then {given.rounds} rounds of all layers{told}"
+            judge.note(name, all_layers(model, study, given.rounds, given.seed, gate))
     if given.out:
         given.out.write_text(json.dumps(judge.rows, indent=1) + "\n")
 

@@ -16,9 +16,10 @@ from eitr.lab.runs.profile import Profile
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DEFENCES = (DEFAULT, ALL_LAYERS)
 ROUNDS = (1, USES, 5, 10, 40)
 """In how many rounds a page of a study may be used: the default of a study is 2, the most it allows 40."""
+DEFENCES = {DEFAULT: ROUNDS, ALL_LAYERS: (1, USES, 5)}
+"""Without a defence, few rounds tell enough."""
 MOST = 0.15
 """Our goal for the default: the label is right at most so much above its share."""
 MEASURES = ("label", "label_page")
@@ -39,7 +40,8 @@ class PrivacyLabels(Experiment):
         "in five is drawn from all classes, so that a page does not tell its label. Points above the share: above "
         "always naming the most frequent label. Points above the page: above a classifier that has read the page. An "
         "error is half of a 95 % interval over the 200 participants. All layers: training as in the paper, of which "
-        "the server looks at the last two layers. quick: 20 participants, the default alone."
+        "the server looks at the last two layers. quick: 20 participants, the default "
+        "alone."
     )
 
     def runs(self, profile: Profile) -> Sequence[LabelRun]:
@@ -49,8 +51,8 @@ class PrivacyLabels(Experiment):
             return [LabelRun(defence=DEFAULT, uses=uses, victims=20, seed=profile.seeds[0], **where) for uses in ROUNDS]
         return [
             LabelRun(defence=defence, uses=uses, seed=profile.seeds[0], **where)
-            for defence in DEFENCES
-            for uses in ROUNDS
+            for defence, rounds in DEFENCES.items()
+            for uses in rounds
         ]
 
     def table(self, results: Results) -> Table:
