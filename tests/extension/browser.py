@@ -46,7 +46,7 @@ FLAGS = (
 READY = {
     "options": "#learning dt",
     "popup": "#site-text:not(:empty)",
-    "sent": "#none:not([hidden]), #uploads li",
+    "sent": "#none:not([hidden]), #uploads li, #answers li",
     "warning": "#known:not([hidden]), #unknown:not([hidden])",
     "welcome": "fieldset:not([disabled])",
 }

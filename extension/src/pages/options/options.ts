@@ -5,6 +5,7 @@ import { language, say } from "../../localise";
 import { ask, type OptionsView, Problem } from "../../messages";
 import type { Settings } from "../../settings";
 import { byId, dateAndTime, newElement, percent, putTexts, showingProblems, showStatus, when } from "../shared/page";
+import { limitText } from "../shared/study_text";
 import { saveAsFile } from "./download";
 
 const SWITCHES = ["classifying", "warnings", "linkMarks", "contributing", "allLayers", "studies"] as const;
@@ -67,6 +68,10 @@ when("erase-here", "click", () => erase(false));
 
 async function turned(name: Switch): Promise<void> {
   const on = input(name).checked;
+  if (name === "studies" && on && !(await askToCollect())) {
+    input(name).checked = false;
+    throw new Problem("problem_collection");
+  }
   if (name === "contributing" && on) {
     const problem =
       input("server").value.trim() === "" ? "problem_no_address" : (await askToCollect()) ? "" : "problem_collection";
@@ -123,7 +128,19 @@ function show(view: OptionsView): void {
   showSites("off", "offSites", settings.offSites);
   showSites("unwarned", "unwarnedSites", settings.unwarnedSites);
   showLearning(view);
+  showStudy(view);
   showLists(view);
+}
+
+function showStudy({ study }: OptionsView): void {
+  byId("study", HTMLElement).hidden = study === null;
+  if (study === null) return;
+  byId("study-title", HTMLElement).textContent = say("options_study", study.title);
+  byId("study-progress", HTMLElement).textContent = study.open
+    ? say("options_study_progress", String(study.ended), String(study.tasks))
+    : say("study_closed");
+  byId("study-answers", HTMLElement).textContent = say(study.collect ? "study_sent" : "study_kept");
+  byId("study-limit", HTMLElement).textContent = limitText(study);
 }
 
 function showThreshold(value: number): void {
