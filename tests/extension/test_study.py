@@ -25,7 +25,7 @@ def server() -> Iterator[Federation]:
 @pytest.fixture
 def urls(site: Site) -> list[str]:
     return [
-        site.put("clinic.test", "/covid?page=1", tracked(site, HEALTH)),
+        site.put("clinic.test", "/covid", tracked(site, HEALTH)) + "?page=1",
         site.put("church.test", "/", RELIGION),
         site.put("match.test", "/", FOOTBALL),
     ]

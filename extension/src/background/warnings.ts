@@ -87,15 +87,20 @@ export async function syncRules(): Promise<void> {
   await browser.declarativeNetRequest.updateDynamicRules({ addRules: missing.map(redirection), removeRuleIds });
 }
 
-/** Do not warn in a tab until it has arrived where it is led, whatever hosts are on the way. */
-export async function allowTab(tab: number): Promise<void> {
+/**
+ * Do not warn in a tab until it has arrived where it is led, whatever hosts are on the way. `null` stands for a tab that
+ * is opened next: the number of a tab is not known before the tab is there.
+ */
+export async function allowTab(tab: number | null): Promise<void> {
+  const others = tab === null ? (await browser.tabs.query({})).flatMap(({ id }) => id ?? []) : [];
+  const tabs = tab === null ? { excludedTabIds: others } : { tabIds: [tab] };
   await browser.declarativeNetRequest.updateSessionRules({
     addRules: [
       {
         id: TASK_RULE,
         priority: 3,
         action: { type: "allow" },
-        condition: { tabIds: [tab], resourceTypes: ["main_frame"] },
+        condition: { ...tabs, resourceTypes: ["main_frame"] },
       },
     ],
     removeRuleIds: [TASK_RULE],

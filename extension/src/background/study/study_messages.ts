@@ -50,24 +50,24 @@ function checked({ server, invitation }: { server: unknown; invitation: unknown 
   }
 }
 
-/**
- * Show the page of a task: in the tab below the popup if that shows a task, else in a new one. The tab is opened empty
- * first, so that no warning comes between.
- */
+/** Show the page of a task: in the tab below the popup if that shows a task, else in a new one. */
 export async function openTask(task: number, from: number): Promise<void> {
   const known = await knownStudy();
   const found = known?.tasks.find(({ id }) => id === task);
   if (known === undefined || found === undefined || !known.study.open) throw new Problem("problem_task_gone");
   const shown = await taskOfTab(from, currentDocument(from));
-  const tab = shown === null ? (await browser.tabs.create({ url: "about:blank" })).id : from;
-  if (tab === undefined) throw new Problem("problem_failed");
   if ((await stateOf(known.server, found)) === "open") {
     const number = known.tasks.indexOf(found) + 1;
     await noteOpened({ server: known.server, task, number, step: "opened", state: "opened" });
   }
-  await allowTab(tab);
-  await tabOpens(tab, task);
-  await browser.tabs.update(tab, { url: found.url });
+  await allowTab(shown === null ? null : from);
+  if (shown !== null) {
+    await tabOpens(from, task);
+    await browser.tabs.update(from, { url: found.url });
+  } else {
+    const { id } = await browser.tabs.create({ url: found.url });
+    if (id !== undefined) await tabOpens(id, task);
+  }
   void syncStudy(false);
 }
 
