@@ -148,6 +148,8 @@ export interface OptionsView {
   lists: { name: string; entries: number }[];
   rememberedHosts: number;
   study: StudyView | null;
+  /** Why there is no study, as the key of a sentence; empty if there is one, or if nothing is known. */
+  studyNote: string;
 }
 
 /** One upload, as the page "what was sent" tells it. */
@@ -186,7 +188,7 @@ export interface Calls {
   "hide-news": [{ tab: number; version: number }, PopupView];
   /** The invitation that the page in a tab is. */
   offer: [{ tab: number }, { offer: Offer | null }];
-  join: [Invitation, { settings: Settings }];
+  join: [Invitation, { settings: Settings; studyNote: string }];
   "open-task": [{ tab: number; task: number }, PopupView];
   "end-task": [{ tab: number; task: number; state: Exclude<TaskEnd, "labelled"> }, PopupView];
   options: [Record<string, never>, OptionsView];

@@ -166,7 +166,7 @@ class Extension:
     def consent(
         self, *, classifying: bool = True, server: str = "", studies: bool = False, contributing: bool | None = None
     ) -> None:
-        """Answer the questions of the welcome page, by clicks; who names a server contributes, unless told otherwise."""
+        """Answer the questions of the welcome page, by clicks; who names a server contributes unless told otherwise."""
         page = self.open("welcome")
         page.set_checked("#classifying", classifying)
         page.set_checked("#contributing", server != "" if contributing is None else contributing)

@@ -143,10 +143,10 @@ def _studies(extension: Extension, site: Site, server: Federation) -> Iterator[t
     urls = [site.put("ward.test", f"/{number}", SAMPLE.read_text("utf-8")) for number in range(3)]
     study = server.study = Study(*urls, title=LONG_TITLE, uses_per_page=10)
     server.spoiled["/join"] = (200, FOOTBALL.encode(), {"Content-Type": "text/html"})
-    with _shown(extension, f"{server.address}/join#invitation=c0de&study=covid") as page:
-        with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
-            popup.wait_for_selector("#join", state="visible")
-            yield "popup-join", popup
+    link = f"{server.address}/join#invitation=c0de&study=covid"
+    with _shown(extension, link) as page, _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
+        popup.wait_for_selector("#join", state="visible")
+        yield "popup-join", popup
     extension.asking("options")({"kind": "change", "settings": {"studies": True}})
     until(lambda: extension.asking("popup")({"kind": "popup", "tab": -1})["study"], what="the study")
     with _open(extension, "popup", "?tab=-1") as popup:

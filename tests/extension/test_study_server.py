@@ -76,7 +76,7 @@ def start(folder: Path, *kinds: ConsentKind) -> tuple[str, str]:
     code = eitr(folder, "invite", SLUG, "1").split()[-1]
     with studies(folder) as site:
         version = site.register.get(SLUG).consent_version
-        texts = {kind: "I agree." for kind in (ConsentKind.PARTICIPATION, *kinds)}
+        texts = dict.fromkeys((ConsentKind.PARTICIPATION, *kinds), "I agree.")
         return code, site.people.start(SLUG, code, "en", texts, version).person
 
 
@@ -149,7 +149,7 @@ def test_labels_that_nobody_agreed_to_collect_do_not_reach_the_server(extension,
         page = task_page(extension, popup)
         popup.close()
         label(extension, page, "religion")
-        until(lambda: [one["state"] for one in tasks(folder, person)][0] == "labelled", what="the answer")
+        until(lambda: tasks(folder, person)[0]["state"] == "labelled", what="the answer")
         assert [one["label"] for one in tasks(folder, person)] == [None] * 3
         assert extension.asking("options")({"kind": "options"})["learning"]["pages"] == 1
 

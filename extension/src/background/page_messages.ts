@@ -30,7 +30,7 @@ import { stopReading } from "./navigation";
 import { rememberedHosts } from "./remembered_hosts";
 import { settings } from "./settings_store";
 import { answerOf, endTask, join, offerIn, openTask } from "./study/study_messages";
-import { syncStudy } from "./study/study_sync";
+import { studyNote, syncStudy } from "./study/study_sync";
 import { studyView } from "./study/study_view";
 import { sentAnswers } from "./study/task_answers";
 import { hidesPrediction, taskOf } from "./study/task_pages";
@@ -112,7 +112,7 @@ export const HANDLERS: Handlers = {
 
   async join(wish) {
     await join({ server: wish["server"], invitation: wish["invitation"] });
-    return { settings: await settings() };
+    return { settings: await settings(), studyNote: await studyNote() };
   },
 
   async "open-task"(wish) {
@@ -299,5 +299,6 @@ async function optionsView(): Promise<OptionsView> {
     lists: lists.map(({ name, hosts }) => ({ name, entries: hosts.length })),
     rememberedHosts: (await rememberedHosts()).size,
     study: await studyView(-1, undefined),
+    studyNote: await studyNote(),
   };
 }

@@ -5,7 +5,6 @@
 
 import { browser } from "../../browser";
 import { type Round, readRound } from "../../core/manifest";
-import { PlanRefused } from "../../core/training_plan";
 import { mayCollect } from "../../data_collection";
 import type { LearningView } from "../../messages";
 import type { Settings } from "../../settings";
@@ -16,6 +15,7 @@ import { readAllAgain } from "../navigation";
 import { settings } from "../settings_store";
 import { syncStudy } from "../study/study_sync";
 import { refreshModel } from "./download_model";
+import { sentenceOf, waitAfter } from "./failures";
 import {
   dropUpdate,
   isDone,
@@ -28,9 +28,8 @@ import {
 } from "./outbox";
 import { pageUses, usedUpAt } from "./page_uses";
 import { enrolled, forgetParticipant, type Participant, participantAt } from "./participant";
-import { waitAfter } from "./retry";
 import { refreshNews } from "./round_news";
-import { json, Refused, Server, TryLater } from "./server";
+import { json, Refused, Server } from "./server";
 import { trainedUpdate } from "./train";
 
 const ALARM = "learn";
@@ -170,16 +169,6 @@ async function openRound(server: Server): Promise<Round | undefined> {
     if (error instanceof Refused && error.slug === "no-round") return undefined;
     throw error;
   }
-}
-
-function sentenceOf(error: unknown): string {
-  if (error instanceof TryLater) return "learning_unreachable";
-  if (error instanceof Refused && error.slug === "invitation-needed") return "learning_invitation_needed";
-  if (error instanceof Refused && error.slug === "round-closed") return "learning_round_closed";
-  if (error instanceof Refused && error.slug === "update-needed") return "learning_update_needed";
-  if (error instanceof Refused) return "learning_refused";
-  if (error instanceof PlanRefused) return error.reason === "method" ? "learning_update_needed" : "learning_asks_more";
-  return "learning_not_understood";
 }
 
 async function state(): Promise<State> {

@@ -3,6 +3,7 @@
 import type { Study, Task } from "../../core/study";
 import { readKept, write } from "../database";
 import { settings } from "../settings_store";
+import type { TaskAnswer } from "./task_answers";
 
 export interface KnownStudy {
   server: string;
@@ -37,7 +38,8 @@ export async function storeStudy(known: KnownStudy): Promise<void> {
 }
 
 /**
- * Forget the study and the answers that were never sent. `left`: the server says that it has ended for us.
+ * Forget the study and the answers that were never sent, and send none again. `left`: the server says that it has ended
+ * for us.
  */
 export async function dropStudy(left: string | null = null): Promise<void> {
   await write(["kept", "answers"], (of) => {
@@ -48,7 +50,9 @@ export async function dropStudy(left: string | null = null): Promise<void> {
     cursor.onsuccess = () => {
       const found = cursor.result;
       if (found === null) return;
-      if ((found.value as { outcome: string }).outcome === "waiting") found.delete();
+      const answer = found.value as TaskAnswer;
+      if (answer.outcome === "waiting") found.delete();
+      else if (answer.dropped !== true) found.update({ ...answer, dropped: true } satisfies TaskAnswer);
       found.continue();
     };
   });

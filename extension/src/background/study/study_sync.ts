@@ -8,8 +8,8 @@ import { TOPICS } from "../../core/taxonomy";
 import { mayCollect } from "../../data_collection";
 import { showAllBadges } from "../badge";
 import { readKept, writeKept } from "../database";
+import { sentenceOf, waitAfter } from "../learning/failures";
 import { authorization, enrolled, forgetParticipant, type Participant } from "../learning/participant";
-import { waitAfter } from "../learning/retry";
 import { json, Refused, Server } from "../learning/server";
 import { settings } from "../settings_store";
 import { dropStudy, knownStudy, leftServer, storeStudy } from "./study_store";
@@ -18,9 +18,10 @@ import { settleAnswer, type TaskAnswer, taskAnswers } from "./task_answers";
 const LARGEST_LIST = 8 << 20;
 const CONTACT = "study contact";
 
-/** How it went the last time. */
+/** How it went the last time: `last` is the key of a sentence, empty if there is a study. */
 interface Contact {
   server: string;
+  last: string;
   failures: number;
   notBefore: number;
 }
@@ -48,6 +49,13 @@ export async function stopStudy(): Promise<void> {
   await running?.catch(() => undefined);
 }
 
+/** Why there is no study, as the key of a sentence; empty if nothing is known. */
+export async function studyNote(): Promise<string> {
+  const { studies, server } = await settings();
+  const known = await readKept<Contact>(CONTACT);
+  return studies && known?.server === server ? known.last : "";
+}
+
 async function turns(now: boolean): Promise<void> {
   do {
     again = false;
@@ -61,26 +69,29 @@ async function turn(now: boolean): Promise<void> {
   const { studies, server: address, invitation } = await settings();
   if (!studies || address === "" || !(await mayCollect()) || (await leftServer()) === address) return;
   const known = await readKept<Contact>(CONTACT);
-  const before = known?.server === address ? known : { server: address, failures: 0, notBefore: 0 };
+  const before = known?.server === address ? known : { server: address, last: "", failures: 0, notBefore: 0 };
   if (!now && Date.now() < before.notBefore) return;
   try {
     const server = new Server(address, signal);
-    await takePart(server, await enrolled(server, invitation));
-    await writeKept(CONTACT, { server: address, failures: 0, notBefore: 0 } satisfies Contact);
+    const last = await takePart(server, await enrolled(server, invitation));
+    await writeKept(CONTACT, { server: address, last, failures: 0, notBefore: 0 } satisfies Contact);
   } catch (error) {
     if (signal.aborted) return;
     console.warn("The study could not be brought up to date; the next alarm tries again.", error);
     const failures = before.failures + 1;
     const notBefore = Date.now() + waitAfter(failures, error);
-    await writeKept(CONTACT, { server: address, failures, notBefore } satisfies Contact);
+    const last = sentenceOf(error);
+    await writeKept(CONTACT, { server: address, last, failures, notBefore } satisfies Contact);
   }
   await showAllBadges();
 }
 
-async function takePart(server: Server, participant: Participant): Promise<void> {
+/** One turn; returns the key of the sentence that says why there is no study, if so. */
+async function takePart(server: Server, participant: Participant): Promise<string> {
   try {
     await sendAnswers(server, participant);
     await fetchStudy(server, participant);
+    return "";
   } catch (error) {
     if (!(error instanceof Refused) || server.stop.aborted) throw error;
     const gone = error.status === 401;
@@ -88,13 +99,15 @@ async function takePart(server: Server, participant: Participant): Promise<void>
     // Withdrawn, or deleted there. Who never had a study is asked for again: the consent on the site may come later.
     const over = gone || error.status === 404;
     if (!over) throw error;
-    if ((await knownStudy()) !== undefined) await dropStudy(server.address);
+    if ((await knownStudy()) === undefined) return "study_none";
+    await dropStudy(server.address);
+    return "study_left";
   }
 }
 
 async function sendAnswers(server: Server, participant: Participant): Promise<void> {
-  const unsent = ({ server: to, outcome }: TaskAnswer) =>
-    to === server.address && (outcome === "waiting" || outcome === "unknown");
+  const unsent = ({ server: to, outcome, dropped }: TaskAnswer) =>
+    to === server.address && (outcome === "waiting" || outcome === "unknown") && dropped !== true;
   for (;;) {
     const answer = (await taskAnswers()).find(unsent);
     if (answer === undefined) return;

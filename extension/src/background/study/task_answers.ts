@@ -21,6 +21,8 @@ export interface TaskAnswer {
   time: number;
   /** `waiting`: nothing was sent yet. `unknown`: sent, but no answer has come. */
   outcome: "waiting" | "unknown" | "taken" | "refused";
+  /** The person left the study before an answer came: it is not sent again. */
+  dropped?: true;
 }
 
 export type Outcome = TaskAnswer["outcome"];

@@ -73,8 +73,8 @@ async function withState(place: Place | null): Promise<ShownTask | null> {
 /** How far the person is: their answer counts before the server has taken it. */
 export async function stateOf(server: string, task: Task): Promise<TaskState> {
   const answer = await answerTo(server, task.id, "ended");
-  if (answer === undefined || answer.outcome === "refused" || answer.state === "opened") return task.state;
-  return answer.state;
+  const counts = answer !== undefined && answer.outcome !== "refused" && answer.dropped !== true;
+  return counts && answer.state !== "opened" ? answer.state : task.state;
 }
 
 /** A tab is told to open a task. */

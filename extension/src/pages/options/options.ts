@@ -40,8 +40,11 @@ when("learn", "click", async () => {
   showStatus(say("options_learning"));
   const view = await ask("learn", {});
   show(view);
+  const { settings, studyNote } = view;
   const { last } = view.learning;
-  showStatus(say(last || "learning_not_contributing"), !FINE.includes(last));
+  if (settings.studies && !settings.contributing)
+    showStatus(say(studyNote || "options_study_current"), studyNote !== "");
+  else showStatus(say(last || "learning_not_contributing"), !FINE.includes(last));
 });
 
 when("list", "change", async () => {
@@ -124,7 +127,7 @@ function show(view: OptionsView): void {
   for (const name of ADDRESSES) if (!typed.has(name)) input(name).value = settings[name];
   byId("remembered", HTMLElement).textContent = say("options_remembered", String(view.rememberedHosts));
   byId("forget", HTMLButtonElement).disabled = view.rememberedHosts === 0;
-  byId("learn", HTMLButtonElement).disabled = !settings.contributing;
+  byId("learn", HTMLButtonElement).disabled = !settings.contributing && !settings.studies;
   showSites("off", "offSites", settings.offSites);
   showSites("unwarned", "unwarnedSites", settings.unwarnedSites);
   showLearning(view);
@@ -132,7 +135,8 @@ function show(view: OptionsView): void {
   showLists(view);
 }
 
-function showStudy({ study }: OptionsView): void {
+function showStudy({ study, studyNote }: OptionsView): void {
+  byId("study-note", HTMLElement).textContent = studyNote === "" ? "" : say(studyNote);
   byId("study", HTMLElement).hidden = study === null;
   if (study === null) return;
   byId("study-title", HTMLElement).textContent = say("options_study", study.title);

@@ -25,9 +25,12 @@ export function listenToJoin(joined: () => Promise<void>): void {
     const { server, invitation } = offer;
     // Firefox asks the person itself, and only in answer to a click.
     if (!(await askToCollect())) return showStatus(say("problem_collection"), true);
-    const { settings } = await ask("join", { server, invitation });
+    const { settings, studyNote } = await ask("join", { server, invitation });
     close();
-    if (settings.classifying && settings.studies) return joined();
+    if (settings.classifying && settings.studies) {
+      if (studyNote !== "") showStatus(say(studyNote), true);
+      return joined();
+    }
     await browser.tabs.create({ url: browser.runtime.getURL("pages/welcome/welcome.html") });
   });
   when("join-no", "click", async () => close());
