@@ -152,7 +152,7 @@ def _studies(extension: Extension, site: Site, server: Federation) -> Iterator[t
     with _open(extension, "popup", "?tab=-1") as popup:
         yield "popup-study", popup
         popup.click("#study-more summary")
-        yield "popup-study-limit", popup
+        yield "popup-limit", popup
     with _shown(extension, urls[0]) as page:
         extension.wait_until_read(page)
         with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:

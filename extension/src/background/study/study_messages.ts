@@ -18,10 +18,7 @@ import { type ShownTask, stateOf, tabOpens, taskOfTab } from "./task_pages";
 
 /** The invitation that the page in a tab is, by its address; null if it is none, or if the person has it already. */
 export async function offerIn(tab: number): Promise<Offer | null> {
-  const address = await browser.tabs.get(tab).then(
-    ({ url }) => url ?? "",
-    () => "",
-  );
+  const address = await addressOf(tab);
   const { server: before, invitation: known, asked } = await settings();
   try {
     const offer = readJoinLink(address);
@@ -30,6 +27,15 @@ export async function offerIn(tab: number): Promise<Offer | null> {
   } catch (error) {
     if (error instanceof BadInput) return null;
     throw error;
+  }
+}
+
+/** The address in a tab, fragment included; empty if there is no such tab. */
+async function addressOf(tab: number): Promise<string> {
+  try {
+    return (await browser.tabs.get(tab)).url ?? "";
+  } catch {
+    return "";
   }
 }
 

@@ -97,12 +97,13 @@ async function label(topic: number | undefined): Promise<void> {
 function show(fresh: PopupView): void {
   view = fresh;
   const ready = fresh.state === "ready";
-  byId("news", HTMLElement).hidden = fresh.news === null;
-  byId("news-text", HTMLElement).textContent = fresh.news === null ? "" : newsText(fresh.news);
+  // On the page of a task there is only what the task needs, so that all of it can be seen at once.
   const task = fresh.study?.here != null;
+  byId("news", HTMLElement).hidden = fresh.news === null || task;
+  byId("news-text", HTMLElement).textContent = fresh.news === null ? "" : newsText(fresh.news);
   showStudy(fresh);
   showVerdict(fresh);
-  byId("verdict", HTMLElement).hidden = fresh.hidden || (task && !ready);
+  byId("verdict", HTMLElement).hidden = task && (fresh.hidden || fresh.label !== null || !ready);
   showTrackers(fresh);
   byId("welcome", HTMLElement).hidden = fresh.state !== "no-consent";
   byId("opinion", HTMLElement).hidden = !ready;
@@ -111,7 +112,7 @@ function show(fresh: PopupView): void {
   // What was said of a task can be changed, but not taken back.
   byId("own", HTMLElement).hidden = fresh.label === null || task;
   byId("question", HTMLElement).textContent = question(fresh);
-  byId("site", HTMLElement).hidden = fresh.site === "" || fresh.state === "no-consent";
+  byId("site", HTMLElement).hidden = fresh.site === "" || fresh.state === "no-consent" || (task && ready);
   byId("site-on", HTMLInputElement).checked = fresh.state !== "off";
   byId("site-text", HTMLElement).textContent = say("popup_site", fresh.site);
 }
@@ -130,7 +131,7 @@ function showVerdict(view: PopupView): void {
   byId("sure", HTMLElement).textContent = told
     ? say("popup_sure", topicTitle(verdict.topic), confidence(verdict.probabilities[verdict.topic]!))
     : "";
-  const words = told ? verdict.words : [];
+  const words = told && view.study?.here == null ? verdict.words : [];
   byId("leading", HTMLElement).hidden = words.length === 0;
   byId("words", HTMLElement).replaceChildren(
     ...words.map(({ word, share }) => {

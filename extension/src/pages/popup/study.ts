@@ -19,12 +19,15 @@ export function showStudy(view: PopupView): void {
   const visible = new Set<string>();
   if (next !== null) visible.add(here === null ? "task-open" : "task-next");
   if (here?.state === "open") visible.add("task-skip").add("task-broken");
+  // Before there is an answer, answering is the main thing to do.
+  byId("task-next", HTMLElement).classList.toggle("main", here !== null && here.state !== "open");
   for (const id of BUTTONS) byId(id, HTMLElement).hidden = !visible.has(id);
   byId("study-buttons", HTMLElement).hidden = visible.size === 0;
   showEnd(study);
-  put("study-answers", study.open ? say(study.collect ? "study_sent" : "study_kept") : "");
+  const goesOn = here !== null || next !== null;
+  put("study-answers", goesOn ? say(study.collect ? "study_sent" : "study_kept") : "");
   put("study-limit", limitText(study));
-  byId("study-more", HTMLElement).hidden = !study.open;
+  byId("study-more", HTMLElement).hidden = !goesOn;
 }
 
 function showEnd({ completionCode, page }: StudyView): void {
@@ -44,7 +47,8 @@ function hint({ state, hidden }: PopupView, { here, next, open, completionCode }
   if (here.state === "skipped") return say("study_hint_skipped");
   if (here.state === "broken") return say("study_hint_broken");
   if (state !== "ready") return say("study_hint_unread");
-  return say(hidden ? "study_hint_hidden" : "study_hint_choose");
+  // Where the prediction is shown, the question below it says what to do.
+  return hidden ? say("study_hint_hidden") : "";
 }
 
 /** Nothing is drawn again that did not change: a screen reader would read it again. */
