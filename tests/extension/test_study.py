@@ -285,6 +285,25 @@ def test_next_without_an_answer_leaves_the_task_open(person, study, urls):
     assert told(person)["next"]["number"] == 1
 
 
+def test_while_the_next_task_loads_the_page_before_cannot_be_answered(person, study, site, urls):
+    popup = person.open("popup", "?tab=-1")
+    page = task_page(person, popup)
+    popup.close()
+    view = person.view(page)
+    site.may_answer.clear()
+    ask, tab = person.asking("popup"), person.tab(page)
+    loading = ask({"kind": "open-task", "tab": tab, "task": 102})
+    assert (loading["study"]["here"]["id"], loading["state"]) == (102, "not-a-page")
+    late = {"kind": "label", "document": view["document"], "url": view["url"], "label": 0}
+    answer = person.asking_pages["popup"].evaluate("(message) => chrome.runtime.sendMessage(message)", late)
+    assert answer == {"ok": False, "problem": "problem_page_gone"}
+    site.may_answer.set()
+    page.wait_for_url(urls[1])
+    person.wait_until_read(page)
+    assert told(person, tab)["here"]["id"] == 102
+    assert told(person)["ended"] == 0
+
+
 def test_a_broken_page_is_replaced(person, study, site):
     study.spare.append(site.put("spare.test", "/", HEALTH))
     popup = person.open("popup", "?tab=-1")

@@ -2,8 +2,6 @@
 
 import csv
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from eitr.server.composition.wiring import prepared_database
 from eitr.server.domain.keys import Key
 from eitr.server.domain.study.consents import ConsentKind
 from eitr.server.domain.study.services import StudyServices
+from eitr.server.domain.study.settings import StudySettings
 from eitr.server.settings import ServerSettings
 from eitr.taxonomy import index_of
 
@@ -46,23 +45,18 @@ def folder(tmp_path: Path, site: Site) -> Path:
         for place, (truth, html) in enumerate(HTML.items()):
             writer.writerow([site.put(f"page{place}.test", "/", html), truth])
     folder = tmp_path / "server"
-    settings = ("--set", "pages_per_person=3", "--set", "collect_labels=true")
-    eitr(folder, "create", SLUG, TITLE, *settings)
-    eitr(folder, "pages", SLUG, str(pages))
-    eitr(folder, "open", SLUG)
+    folder.mkdir()
+    with studies(folder) as site_of_study:
+        settings = StudySettings(pages_per_person=3, collect_labels=True)
+        site_of_study.register.create(SLUG, TITLE, settings, who="ada")
+        site_of_study.pages.import_file(SLUG, pages, who="ada")
+        site_of_study.register.open(SLUG, who="ada")
     return folder
-
-
-def eitr(folder: Path, *arguments: str) -> str:
-    command = [sys.executable, "-m", "eitr", "study", *arguments, "--folder", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @contextmanager
 def studies(folder: Path) -> Iterator[StudyServices]:
-    """The study's site, so to speak: what people do there."""
+    """What the operator does at the command line, and people on the study's site."""
     settings = ServerSettings(folder=folder)
     database = prepared_database(settings)[0]
     try:
@@ -73,8 +67,8 @@ def studies(folder: Path) -> Iterator[StudyServices]:
 
 def start(folder: Path, *kinds: ConsentKind) -> tuple[str, str]:
     """Consent with a new code; return it, and the person."""
-    code = eitr(folder, "invite", SLUG, "1").split()[-1]
     with studies(folder) as site:
+        (code,) = site.register.invite(SLUG, 1, who="ada")
         version = site.register.get(SLUG).consent_version
         texts = dict.fromkeys((ConsentKind.PARTICIPATION, *kinds), "I agree.")
         return code, site.people.start(SLUG, code, "en", texts, version).person
@@ -155,7 +149,8 @@ def test_labels_that_nobody_agreed_to_collect_do_not_reach_the_server(extension,
 
 
 def test_who_has_not_consented_gets_no_study_and_a_closed_one_says_so(extension, folder, port):
-    code = eitr(folder, "invite", SLUG, "1").split()[-1]
+    with studies(folder) as site:
+        (code,) = site.register.invite(SLUG, 1, who="ada")
     with real_server(folder, 10, EITR_PORT=str(port)) as server:
         extension.agree()
         ask = extension.asking("welcome")
@@ -168,6 +163,7 @@ def test_who_has_not_consented_gets_no_study_and_a_closed_one_says_so(extension,
             site.people.start(SLUG, code, "en", {ConsentKind.PARTICIPATION: "I agree."}, version)
         sync(extension)
         assert told(extension)["title"] == TITLE
-        eitr(folder, "close", SLUG)
+        with studies(folder) as site:
+            site.register.close(SLUG, who="ada")
         sync(extension)
         assert told(extension)["open"] is False

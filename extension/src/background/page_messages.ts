@@ -33,7 +33,7 @@ import { answerOf, endTask, join, offerIn, openTask } from "./study/study_messag
 import { studyNote, syncStudy } from "./study/study_sync";
 import { studyView } from "./study/study_view";
 import { sentAnswers } from "./study/task_answers";
-import { hidesPrediction, taskOf } from "./study/task_pages";
+import { hidesPrediction, isOpening, taskOf } from "./study/task_pages";
 import { addHostList, hostLists, removeHostList, thirdPartiesOf, trackerData } from "./third_parties";
 import { continueTo, forget, warningView } from "./warnings";
 
@@ -245,14 +245,16 @@ async function openDocument(wish: Wish): Promise<SeenDocument> {
 /** The document, if it still shows what the popup showed: it may have moved on to another page within itself. */
 async function openPage(wish: Wish): Promise<SeenDocument> {
   const seen = await openDocument(wish);
-  if (seen.verdict === null || seen.url !== wish["url"]) throw new Problem("problem_page_gone");
+  if (seen.verdict === null || seen.url !== wish["url"] || (await isOpening(seen.tab)))
+    throw new Problem("problem_page_gone");
   return seen;
 }
 
 async function popupOfTab(wish: Wish): Promise<PopupView> {
   await documentsLoaded();
   const tab = typeof wish["tab"] === "number" ? wish["tab"] : -1;
-  return popupView(currentDocument(tab), tab);
+  // The page that the tab still shows is not the task that it was told to open.
+  return popupView((await isOpening(tab)) ? undefined : currentDocument(tab), tab);
 }
 
 async function popupView(seen: SeenDocument | undefined, tab = seen?.tab ?? -1): Promise<PopupView> {

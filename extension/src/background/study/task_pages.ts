@@ -83,6 +83,11 @@ export async function tabOpens(tab: number, task: number): Promise<void> {
   await storeOpenings();
 }
 
+/** Whether a tab was told to open a task and has not shown a page since. */
+export async function isOpening(tab: number): Promise<boolean> {
+  return (await openings()).has(tab);
+}
+
 /** A tab shows no page: what it was told to open cannot be reached. */
 export async function openingFailed(tab: number): Promise<void> {
   const opening = (await openings()).get(tab);
