@@ -1,5 +1,6 @@
 """Taking part in a study from a real Chromium: joining, tasks, what is hidden, and what is sent."""
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -553,8 +554,6 @@ def broken_connection() -> Any:
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_worker_that_is_killed_while_it_sends_loses_nothing(person, server, study, urls, when):
-    import threading
-
     reached, go = threading.Event(), threading.Event()
 
     def stop(path: str) -> None:
