@@ -73,10 +73,10 @@ export interface StudyView {
   next: { id: number; number: number } | null;
   /** Whether the server gets the classes that the person chooses. */
   collect: boolean;
-  /** Whether predictions are hidden until the person has chosen. */
-  hides: boolean;
   /** In how many rounds a task page may be used. */
   uses: number;
+  /** Whether the person lets servers train all layers: then nothing limits what updates give away. */
+  allLayers: boolean;
   completionCode: string | null;
   /** The address of the person's page on the study's site. */
   page: string;

@@ -761,3 +761,5 @@ def test_options_and_popup_say_what_a_higher_limit_means(person, study):
     options.reload()
     options.wait_for_selector("#study", state="visible")
     assert "more often than for other pages" not in options.inner_text("#study")
+    options.check("#allLayers")
+    until(lambda: "no limit holds" in options.inner_text("#study-limit"), what="the warning")

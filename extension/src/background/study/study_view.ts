@@ -2,6 +2,7 @@
 
 import type { StudyView } from "../../messages";
 import type { SeenDocument } from "../documents";
+import { settings } from "../settings_store";
 import { knownStudy } from "./study_store";
 import { stateOf, taskOfTab } from "./task_pages";
 
@@ -24,8 +25,8 @@ export async function studyView(tab: number, seen: SeenDocument | undefined): Pr
     here: here && { id: here.task.id, number: here.number, state: here.state },
     next: next === undefined ? null : { id: tasks[next]!.id, number: next + 1 },
     collect: study.collect,
-    hides: study.hidePrediction,
     uses: study.usesPerPage,
+    allLayers: (await settings()).allLayers,
     completionCode: study.completionCode,
     page: server + study.page,
   };

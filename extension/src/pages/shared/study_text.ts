@@ -15,7 +15,8 @@ export function placeText({ open, here, next, tasks }: StudyView): string {
 }
 
 /** What can be inferred about task pages from what is sent for training. */
-export function limitText({ uses }: StudyView): string {
+export function limitText({ uses, allLayers }: StudyView): string {
+  if (allLayers) return say("study_limit_none");
   const sentences = [say("study_limit", String(uses), String(labelPercentage(uses)), String(pagePercentage(uses)))];
   if (uses > ORDINARY_ROUNDS)
     sentences.push(
