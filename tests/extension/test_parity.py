@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import math
 import random
 import unicodedata
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from eitr.errors import InputError
 from eitr.model import Network, TrainingPlan, Vector, train
 from eitr.model.answer import THRESHOLD, answer
 from eitr.model.classifier import Classifier, Reason
-from eitr.model.private import PrivatePlan, gradient_lengths, private_step, trained_from
+from eitr.model.private import PrivatePlan, gradient_lengths, largest_auc, private_step, trained_from
 from eitr.model.random import Stream, key_of, permutation
 from eitr.model.update_encoding import DIFFERENCE, encoded
 from eitr.pages import Page, SparseRows, Vocabulary, tokens
@@ -275,6 +276,13 @@ def test_a_private_step_of_the_shipped_model_with_the_shipped_pool_leads_where_p
     assert np.abs(expected - vector[start:]).max() > 1e-3
     trained = from_base64(found)
     assert furthest(f"a private step of {layers} layers", trained, expected) < 1e-6 * np.abs(expected).max()
+
+
+def test_the_stated_limits_of_what_can_be_told_about_a_page_are_pythons(core: Core) -> None:
+    rounds = list(range(1, 41))
+    # For the label the difference is twice as large, which is half the noise.
+    expected = [[math.ceil(100 * largest_auc(noise, count)) for noise in (4.0, 2.0)] for count in rounds]
+    assert core("limits", rounds=rounds) == expected
 
 
 def test_texts_that_try_to_trick_have_the_same_tokens(core: Core) -> None:
