@@ -166,8 +166,18 @@ def test_people_get_what_is_stored_about_them(study):
     answer = visitor.get(f"{BASE}/me/data")
     assert answer.headers["content-type"] == "application/json"
     kept = json.loads(answer.text)
-    assert kept["email"] == EMAIL
+    assert kept["email_stored"] is True
     assert "secret" not in answer.text
+
+
+def test_no_page_and_no_file_has_the_address_next_to_labels(study):
+    visitor = study.begun("collection")
+    person = study.person(visitor)
+    visitor.do("/contact", email=EMAIL)
+    study.study.label(person, 2)
+    for path in ("/me", "/me/data", "/me/withdraw"):
+        assert EMAIL not in visitor.get(f"{BASE}{path}").text
+    assert json.loads(visitor.get(f"{BASE}/me/contact").text) == {"email": EMAIL}
 
 
 def test_withdrawal_asks_once_more_and_then_deletes_everything(study, tmp_path):

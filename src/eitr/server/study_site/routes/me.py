@@ -1,6 +1,7 @@
 """A participant's own page: what to do next, the e-mail address, consents, and their data."""
 
 import json
+from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
@@ -34,11 +35,14 @@ def page(request: Request, server: Server, person: Person, done: str = "") -> Re
 
 @router.get("/data")
 def data(server: Server, person: Person) -> Response:
-    """Hand out what is stored about a participant."""
-    kept = server.studies.people.export(person.id)
-    content = {**kept, "email": server.studies.contacts.email_of(person.id)}
-    headers = {"Cache-Control": "no-store", "Content-Disposition": 'attachment; filename="study.json"'}
-    return Response(json.dumps(content, indent=2, ensure_ascii=False), media_type="application/json", headers=headers)
+    """Hand out what is stored about a participant, but for the e-mail address: no file has it next to labels."""
+    return _download(server.studies.people.export(person.id), "study.json")
+
+
+@router.get("/contact")
+def contact(server: Server, person: Person) -> Response:
+    """Hand out the e-mail address that is stored, on its own."""
+    return _download({"email": server.studies.contacts.email_of(person.id)}, "address.json")
 
 
 @router.post("/code")
@@ -83,6 +87,11 @@ def take_back(server: Server, person: CsrfCheckedPerson, kind: ConsentKind) -> R
     """End a consent; what was collected with it is deleted."""
     server.studies.people.take_back_consent(person.id, kind)
     return _back(person, "consent-withdrawn", "consents")
+
+
+def _download(content: dict[str, Any], name: str) -> Response:
+    headers = {"Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(json.dumps(content, indent=2, ensure_ascii=False), media_type="application/json", headers=headers)
 
 
 def _back(person: Visitor, done: str, part: str) -> Response:
