@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from eitr import __version__
-from eitr.cli import aggregate, classify, rules, server, vocabulary
+from eitr.cli import aggregate, classify, rules, server, study_refresh, study_report, vocabulary
 from eitr.cli.console import printable
 from eitr.cli.data import data
 from eitr.cli.lab import lab
@@ -26,6 +26,8 @@ for command in (rules.rules, aggregate.aggregate, classify.classify, vocabulary.
     app.command()(command)
 app.add_typer(data)
 app.add_typer(lab)
+for command in (study_refresh.refresh, study_report.report):
+    study.command()(command)
 app.add_typer(study)
 
 

@@ -34,6 +34,8 @@ def _sgd(layers: int, cover_pages: int, own_weight: float = 1.0, clip: float = 0
     )
 
 
+ALL_LAYERS = _sgd(3, 0)
+"""Training as in the paper."""
 AVERAGED = _sgd(2, 200, clip=0.5)
 """The defence under which the same pages are also sent 20 times."""
 PUBLISHED = Defence(noise=0.0, published_noise=4.0)
@@ -64,7 +66,7 @@ CELLS = ((1, ANY), (1, CORRECTIONS), (4, ANY), (4, CORRECTIONS))
 """Own pages, and which, of the comparison."""
 SEEN_FROM_OUTSIDE = (Defence(noise=0.0), _sgd(1, 0))
 """What outsiders and thieves find where nothing is hidden from them."""
-ROBUST = (DEFAULT, Defence(noise=0.0), UNLIMITED, *GROUPS, PUBLISHED, _sgd(1, 0), _sgd(3, 0))
+ROBUST = (DEFAULT, Defence(noise=0.0), UNLIMITED, *GROUPS, PUBLISHED, _sgd(1, 0), ALL_LAYERS)
 """The defences under which others attack the model."""
 ROUNDS_OF_TOPIC = (1, USES, 20)
 FACTOR = 0.4

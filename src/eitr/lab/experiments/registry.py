@@ -30,6 +30,7 @@ from eitr.lab.experiments.looping import Looping
 from eitr.lab.experiments.new_topic import NewTopic
 from eitr.lab.experiments.poison_rate import PoisonRate
 from eitr.lab.experiments.privacy import Privacy
+from eitr.lab.experiments.privacy_labels import PrivacyLabels
 from eitr.lab.experiments.reputation_continuous import ReputationContinuous
 from eitr.lab.experiments.reputation_loop import ReputationLoop
 from eitr.lab.experiments.reputation_once import ReputationOnce
@@ -62,6 +63,7 @@ _OWN: dict[str, Experiment] = {
         Inside,
         Crowd,
         Privacy,
+        PrivacyLabels,
     )
 }
 

@@ -140,6 +140,32 @@ class PrivacyRun(DefenceRun):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LabelRun(DefenceRun):
+    """How well the server of a study, which knows the pages of each participant, reads the labels in the updates."""
+
+    kind: ClassVar[str] = "privacy-labels"
+
+    pages: int = 20
+    """The pages that each participant was given; all are used in every round."""
+    uses: int = 1
+    """In so many rounds; the server averages."""
+    opinion: float = 0.2
+    """The share of labels that are drawn from all classes: what the page itself does not tell."""
+    victims: int = 200
+
+    def __post_init__(self) -> None:
+        if min(self.pages, self.uses) < 1 or self.victims < 2 or not 0 <= self.opinion <= 1:
+            raise InputError("a run needs pages, uses and two victims, and an opinion from 0 to 1")
+        if self.defence.group > 1 or self.defence.published_noise:
+            raise InputError("labels are read in single updates: without groups and noise on the published step")
+
+    @property
+    def title(self) -> str:
+        """Return a few words for a progress bar."""
+        return f"{self.defence.title}; labels of {self.pages} known pages, {self.uses} uses"
+
+
+@dataclass(frozen=True, kw_only=True)
 class PoisonRun(DefenceRun):
     """What attackers among the participants do to the model under one defence: 40 rounds with the rule `fused`."""
 

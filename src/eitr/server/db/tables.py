@@ -169,7 +169,7 @@ class ModelRow(Base):
     version: Mapped[int] = mapped_column(Number, primary_key=True, autoincrement=False)
     created: Mapped[datetime]
     origin: Mapped[str]
-    """`shipped`, `round` or `rollback`."""
+    """`shipped`, `round`, `rollback` or `refresh`: with a new vocabulary."""
     round: Mapped[int | None]
     restored: Mapped[int | None]
     """Of a rollback: the version whose weights these are."""

@@ -148,6 +148,14 @@ class Gate:
         chosen = [version for version, origin in versions if origin == "rollback" or version in forced]
         return References(versions[-1].version, first, best, answers.of(chosen[-1]) if chosen else None)
 
+    def refusal(self, before: Right, after: Right, references: References) -> str | None:
+        """Return why a model must not be published that answers so, in place of one that answered so; None if it may.
+
+        Unlike a step, it is published whole or not at all.
+        """
+        losses = list(self._losses(before, after, references))
+        return self._reason(losses, after, references) if losses else None
+
     def judge_step(
         self,
         network: Network,

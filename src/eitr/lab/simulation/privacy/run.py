@@ -20,6 +20,7 @@ from eitr.lab.runs.privacy import (
     TOPIC,
     Defence,
     DefenceRun,
+    LabelRun,
     PoisonRun,
     PrivacyRun,
     WeightRun,
@@ -29,6 +30,7 @@ from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.privacy.attacks import ATTACKS
 from eitr.lab.simulation.privacy.cover_part import CoverPart
 from eitr.lab.simulation.privacy.interest import Readers, interest
+from eitr.lab.simulation.privacy.known_pages import Study, read_labels
 from eitr.lab.simulation.privacy.layers import TrainedLayers, last_layers, lower_outputs
 from eitr.lab.simulation.privacy.leaking import leaking_base
 from eitr.lab.simulation.privacy.learning import TrainingOf, accuracy, after_rounds, corrections_learned, right
@@ -50,6 +52,8 @@ SIMULATED_VICTIMS = 100
 SIMULATED_CANDIDATES = 100
 SIMULATED_READERS = 600
 """Victims who read about one topic, on which an attacker chooses its settings."""
+LOOKED_AT = 2
+"""Whoever reads labels in an update of more layers looks at so many of the last ones."""
 TRUSTED = 100
 """Training pages of the server, to validate steps with."""
 
@@ -68,6 +72,8 @@ class Lab:
         world = self._world(run.defence.layers)
         if isinstance(run, WeightRun):
             return read_weights(run, _training(run, world, world.model), world.crowd)
+        if isinstance(run, LabelRun):
+            return _as_arrays(self._labels(run, world))
         if isinstance(run, PoisonRun):
             return _poisoned(run, world, self._examples)
         assert isinstance(run, PrivacyRun)
@@ -82,6 +88,22 @@ class Lab:
             self._covers.clear()
             self._covers[alike] = cover_of(run, world, cost)
         return compute(run, world, cost, self._covers[alike])
+
+    def _labels(self, run: LabelRun, world: "World") -> dict[str, float]:
+        """Return how well labels are read by an attacker who looks at the last layers of an update."""
+        looked = world
+        if run.defence.layers > LOOKED_AT:
+            looked = world_of(LOOKED_AT, self._examples, self._start, self._device)
+        defence = replace(run.defence, layers=min(run.defence.layers, LOOKED_AT))
+        attacker = replace(run, defence=defence)
+        study = Study(
+            training=_training(run, world, world.model),
+            templates=_training(attacker, looked, looked.model),
+            pages=world.pages,
+            looked_at=looked.pages,
+        )
+        rng = np.random.default_rng((run.seed, 7))
+        return read_labels(run, study, world.train, world.test, rng)
 
     def _world(self, layers: int) -> "World":
         if layers not in self._worlds:

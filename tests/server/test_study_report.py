@@ -1,0 +1,140 @@
+"""The report of a study: right numbers, and nothing in any file that finds a person."""
+
+import csv
+import json
+import re
+
+import pytest
+from sqlalchemy import insert, select, text
+
+from eitr.model.classifier import Classifier
+from eitr.server.dashboard.study_report import write_report
+from eitr.server.db.study_tables import StudyPersonRow, StudyRaterRow
+from eitr.server.db.tables import ObservationRow
+from eitr.server.domain.models import roll_back
+from eitr.server.domain.study.analysis import analysis
+from eitr.server.domain.study.analysis_data import classifiers, study_data
+from tests.server.study_scene import SLUG, StudyScene
+
+EMAIL = "somebody.real@mail.example"
+EXPERTS = ("Ada Lovelace", "Grace Hopper", "Emmy Noether", "Lise Meitner")
+
+
+@pytest.fixture
+def scene(federation, tmp_path):
+    """Eight people of whom seven let their labels be collected, four experts, and a round with reputations."""
+    found = StudyScene(tmp_path, federation)
+    for number, person in enumerate(found.add_people(7, enrol=True)):
+        found.label(person, wrong=2 if number == 0 else 0)
+    (silent,) = found.add_people(1, collect=False, terms=False, enrol=True)
+    found.label(silent, collect=False)
+    found.services.contacts.store(found.people[0], EMAIL)
+    found.rate(EXPERTS)
+    round = federation.rounds.open()
+    with federation.database.writing() as session:
+        for place, participant in enumerate(found.participants):
+            values = {"weight": 1.0, "reputation": 0.55 if place else 0.05}
+            session.execute(insert(ObservationRow).values(round=round, participant=participant, **values))
+    roll_back(federation.database, 1, "operator")
+    return found
+
+
+@pytest.fixture
+def found(federation, scene):
+    data = study_data(federation.database, scene.services.register, SLUG)
+    return analysis(data, classifiers(federation.database))
+
+
+def test_the_numbers_are_those_of_the_study(found):
+    assert found.experts.people == 4
+    assert (found.experts.kappa, found.experts.low, found.experts.high) == (1.0, 1.0, 1.0)
+    assert len(found.expert_pairs) == 6
+    assert found.participants.people == 7
+    assert found.participants.choices == 42
+    assert 0.5 < found.participants.kappa < 1.0
+    assert found.with_truth["labels right"] == round(40 / 42, 4)
+    assert sorted(one["agreement with the truth"] for one in found.people)[0] == round(4 / 6, 4)
+    assert found.truth["agreed by the experts"] == found.truth["judged"] == 12
+    assert found.majority == 0.5
+    assert [one.version for one in found.versions] == [1, 2]
+    assert _fields(found.versions[0])[1:] == _fields(found.versions[1])[1:]
+    assert sum(map(sum, found.details[0].confusion)) == 12
+    assert found.details[0].roc[0] == (0.0, 0.0)
+    assert found.details[0].roc[-1] == (1.0, 1.0)
+
+
+def _fields(score):
+    return score.version, score.accuracy, score.balanced, score.auc
+
+
+def test_the_first_version_is_judged_as_the_classifier_of_the_package(found, scene):
+    shipped = Classifier.shipped()
+    pages = [scene.services.pages.copy(SLUG, page.id) for page in scene.services.pages.all(SLUG)]
+    from eitr.pages.extract import extract
+
+    answers = [one.label for one in shipped.classify([extract(page) for page in pages])]
+    right = sum(one == other for one, other in zip(answers, scene.truth, strict=True)) / 12
+    assert found.versions[0].accuracy == round(right, 4)
+
+
+def test_one_or_two_people_are_not_counted(found):
+    reasons = {one["reason"]: one["how many"] for one in found.exclusions}
+    assert reasons["did not let their labels be collected"] == "fewer than 3"
+    counted = {(one["from"], one["participants"]) for one in found.reputations if one["participants"]}
+    assert counted == {(0.0, "fewer than 3"), (0.5, 7)}
+
+
+def test_nothing_that_finds_a_person_is_in_any_file(federation, scene, found, tmp_path):
+    files = write_report(found, tmp_path / "report")
+    assert {file.name for file in files} >= {"report.html", "report.json", "people.csv", "pages.csv", "roc.csv"}
+    written = "\n".join(file.read_text() for file in files)
+    secrets = [*scene.people, *scene.participants, EMAIL, *EXPERTS, "secret-path", "news.example", "zorbavirus"]
+    with federation.database.reading() as session:
+        for person in session.scalars(select(StudyPersonRow)):
+            secrets += [person.completion_code, person.contact, person.invitation.hex(), person.secret_hash.hex()]
+        secrets += [rater.token_hash.hex() for rater in session.scalars(select(StudyRaterRow))]
+    for secret in filter(None, secrets):
+        assert secret not in written
+        assert secret[:12] not in written
+    assert not re.search(r"\d\d:\d\d", written), "a time finer than a day"
+    assert not re.search(r"[0-9a-f]{24}", written), "something like an id"
+
+
+def test_the_order_of_people_is_another_each_time(federation, scene):
+    def orders():
+        data = study_data(federation.database, scene.services.register, SLUG)
+        return tuple(tuple(sorted(mine)) for mine in data.labels.values())
+
+    assert len({orders() for _ in range(8)}) > 1
+
+
+def test_the_files_can_be_read_by_machines(found, tmp_path):
+    write_report(found, tmp_path)
+    document = json.loads((tmp_path / "report.json").read_text())
+    assert document["participants"]["kappa"] == found.participants.kappa
+    with (tmp_path / "people.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(row["person"] for row in rows) == [f"P0{number}" for number in range(1, 8)]
+    page = (tmp_path / "report.html").read_text()
+    assert "<script" not in page
+    assert not re.search(r"(src|href)=", page), "the page needs nothing else"
+
+
+def test_a_study_in_which_nothing_happened_has_a_report(federation, tmp_path):
+    scene = StudyScene(tmp_path, federation)
+    data = study_data(federation.database, scene.services.register, SLUG)
+    found = analysis(data, classifiers(federation.database))
+    assert found.experts is None
+    assert found.participants is None
+    page = write_report(found, tmp_path / "report")[0].read_text()
+    assert "No labels were collected." in page
+    assert "No participant of the study has a reputation yet." in page
+
+
+def test_withdrawn_labels_are_in_no_report(federation, scene):
+    scene.services.people.withdraw(scene.people[0])
+    data = study_data(federation.database, scene.services.register, SLUG)
+    assert len(data.labels) == 6
+    with federation.database.reading() as session:
+        labels = session.scalar(text("SELECT count(label) FROM study_tasks"))
+    assert sum(map(len, data.labels.values())) == labels
