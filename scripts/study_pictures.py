@@ -20,6 +20,7 @@ from tests.server.dashboard.pages import chromium, complaints
 from tests.server.study_site.served import (
     BASE,
     ServedStudy,
+    consent,
     operator_pages,
     participant_pages,
     public_pages,
@@ -54,6 +55,7 @@ class Camera:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="where the pictures go")
+    parser.add_argument("--only", default="", help="such as mobile-dark: these pictures alone")
     parser.add_argument("--axe", type=Path, help="axe.min.js, to check every page with")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -64,6 +66,8 @@ def main() -> None:
             rate_everything(served)
             for device in WIDTHS:
                 for scheme in SCHEMES:
+                    if given.only not in f"{device}-{scheme}":
+                        continue
                     pictures(browser, served, camera, device, scheme)
         browser.close()
     print(f"{camera.wrong} complaints")
@@ -82,6 +86,11 @@ def pictures(
             **rater_pages(served, context, f"Rater {ending}"),
         }
         stranger = new_context(browser, served, device, scheme, locale)
+        newcomer = new_context(browser, served, device, scheme, locale)
+        page = newcomer.new_page()
+        consent(page, served.study.invite()[0])
+        camera.take(page, f"me-new-{ending}")
+        newcomer.close()
         for name, path in pages.items():
             used = context if name in ("me", "withdraw", "rate") else stranger
             page = used.new_page()

@@ -14,6 +14,7 @@ from eitr.server.domain import limits
 from eitr.server.domain.study.consents import ConsentKind
 from eitr.server.study_site import texts
 from eitr.server.study_site.disclosure import points_above_share
+from eitr.server.study_site.errors import SENTENCES
 from eitr.server.study_site.texts import NAMES as TEXTS
 from eitr.server.study_site.texts import Texts
 from eitr.taxonomy import NAMES
@@ -91,11 +92,20 @@ def test_every_sentence_is_used():
         *(f"about.{name}" for name in NAMES),
         *(f"consents.{kind}" for kind in ConsentKind),
         *(f"me.step_{name}" for name in ("consent", "install", "join", "tasks", "done")),
+        *(f"me.{name}" for name in ("done", "next", "later")),
         *(f"install.picture_chrome_{name}" for name in ("developer", "load")),
+        *(f"install.{name}" for name in ("chrome", "firefox")),
+        *(f"install.question_{name}" for name in ("read", "contribute", "studies")),
+        *(f"problem.{name}" for name in SENTENCES.values()),
     }
     named = {f"{section}.{name}" for section, names in sentences.items() for name in names}
     assert made <= named
-    assert [one for one in named - made if not re.search(rf"[\"']{one.partition('.')[2]}[\"']", code)] == []
+    unused = []
+    for one in sorted(named - made):
+        section, name = one.split(".")
+        if not re.search(rf"[\"']{section}[\"'],[^)]*[\"']{name}[\"']", code):
+            unused.append(one)
+    assert unused == []
 
 
 def test_the_consent_says_what_updates_reveal(make_study):

@@ -115,7 +115,6 @@ def _page(
         outdated=any(one.version != person.study.consent_version for one in progress.consents.values()),
         packages=offered(server.settings),
         code=cookie(request, INVITATION),
-        # Below another heading: its own is one level lower here.
         guidance=visit.text("sensitive_data"),
         notice=visit.say(*NOTICES[done]) if done in NOTICES else "",
         message=message,
