@@ -40,6 +40,7 @@ from eitr.model.round_plan import (
 )
 from eitr.model.update_encoding import DIFFERENCE, PARAMETERS, encoded
 from eitr.pages import Page, Vocabulary
+from eitr.pages.federated_vocabulary import TermReport
 from eitr.pages.pool import Pool, vocabulary_digest
 from eitr.taxonomy import NAMES
 
@@ -56,6 +57,11 @@ LARGEST_NUMBER = 2**53 - 1
 MOST_MANIFESTS = 1000
 OUTCOME = re.compile(r"[a-z-]{1,40}")
 """What became of a round: a word of the protocol, perhaps one of a later version."""
+SLUG = re.compile(r"[a-z0-9-]{1,40}")
+LINE = re.compile(r"[^\x00-\x1f\x7f]{1,2000}")
+PATH = re.compile(r"/[!-~]{0,200}")
+LARGEST_TASKS = 4 << 20
+"""Bytes of a list of tasks: a thousand addresses."""
 SHA256 = re.compile(r"[0-9a-f]{64}")
 ID = re.compile(r"[0-9a-f]{32}")
 SECRET = re.compile(r"[!-~]{1,200}")
@@ -122,6 +128,49 @@ class SentRound:
     """`open`, `aggregating`, `published`, `rolled-back` or `not-published`; newer servers may say something else."""
     version: int | None
     """The version that was published from it, also if it was rolled back later."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyStanding:
+    """The study that a participant is in, and how far they are."""
+
+    study: str
+    title: str
+    status: str
+    """`draft`, `open` or `closed`."""
+    hide_prediction: bool
+    uses_per_page: int
+    collect: bool
+    """Whether labels may be sent: the person has consented to it."""
+    terms: bool
+    """Whether terms may be sent: the person has consented to it."""
+    tasks: int
+    done: int
+    completion_code: str | None
+    page: str
+    """The path of the person's own page on the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A page to label."""
+
+    id: int
+    position: int
+    url: str
+    """The page, or its archived copy on the server: always a whole address."""
+    state: str
+    """`open`, `labelled`, `skipped` or `broken`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """How far a participant is after something was done with a task."""
+
+    tasks: int
+    done: int
+    completion_code: str | None
+    replacement: Task | None
 
 
 class Participant:
@@ -325,6 +374,61 @@ class Participant:
             for one in told
         ]
 
+    def study(self) -> StudyStanding | None:
+        """Return the study that this participant is in; None if they are in none, or have not consented yet."""
+        try:
+            told = self._json(self._ask("GET", f"{API}/study", headers=self._authorization()))
+        except ServerError as error:
+            if error.slug == "no-study":
+                return None
+            raise
+        return StudyStanding(
+            study=_text(told, "study", SLUG),
+            title=_text(told, "title", LINE),
+            status=_text(told, "status", OUTCOME),
+            uses_per_page=_whole(told, "uses_per_page"),
+            tasks=_whole(told, "tasks", least=0),
+            done=_whole(told, "done", least=0),
+            completion_code=_text_or_none(told, "completion_code", LINE),
+            page=_text(told, "page", PATH),
+            **{name: _truth(told, name) for name in ("hide_prediction", "collect", "terms")},
+        )
+
+    def tasks(self) -> list[Task]:
+        """Return the pages to label, in order."""
+        told = self._json(self._ask("GET", f"{API}/tasks", LARGEST_TASKS, headers=self._authorization())).get("tasks")
+        if not isinstance(told, list) or not all(isinstance(one, dict) for one in told):
+            raise InputError("the server's answer has no tasks")
+        return [self._task(one) for one in told]
+
+    def end_task(self, id: int, state: str, label: str | None = None) -> TaskResult:
+        """Say what was done with a task: `opened`, `labelled`, `skipped` or `broken`.
+
+        Give the label only if `study().collect` is true: the server refuses it otherwise.
+        """
+        wish = {"state": state} if label is None else {"state": state, "label": label}
+        told = self._json(self._ask("PUT", f"{API}/tasks/{id}", json=wish, headers=self._authorization()))
+        new = told.get("replacement")
+        return TaskResult(
+            tasks=_whole(told, "tasks", least=0),
+            done=_whole(told, "done", least=0),
+            completion_code=_text_or_none(told, "completion_code", LINE),
+            replacement=self._task(new) if isinstance(new, dict) else None,
+        )
+
+    def send_terms(self, report: TermReport) -> None:
+        """Report the terms of one's task pages; only if `study().terms` is true."""
+        wish = {"samples": report.samples, "weights": report.weights, "documents": report.documents}
+        self._ask("PUT", f"{API}/study/terms", json=wish, headers=self._authorization())
+
+    def _task(self, told: dict[str, Any]) -> Task:
+        url = _text(told, "url", LINE)
+        if url.startswith("/"):
+            url = str(self._http.base_url.join(url))
+        if not url.startswith(("http://", "https://")):
+            raise InputError("the server's task has an address that is not http or https")
+        return Task(_whole(told, "id"), _whole(told, "position"), url, _text(told, "state", OUTCOME))
+
     def export(self) -> dict[str, Any]:
         """Return everything the server keeps about this participant."""
         return self._json(self._ask("GET", f"{API}/me/export", LARGEST_FILE, headers=self._authorization()))
@@ -492,9 +596,20 @@ def _text(told: dict[str, Any], name: str, form: re.Pattern[str]) -> str:
     return value
 
 
-def _whole(told: dict[str, Any], name: str) -> int:
+def _text_or_none(told: dict[str, Any], name: str, form: re.Pattern[str]) -> str | None:
+    return None if told.get(name) is None else _text(told, name, form)
+
+
+def _truth(told: dict[str, Any], name: str) -> bool:
     value = told.get(name)
-    if type(value) is not int or not 1 <= value <= LARGEST_NUMBER:
+    if not isinstance(value, bool):
+        raise InputError(f"the server's answer has no {name}")
+    return value
+
+
+def _whole(told: dict[str, Any], name: str, *, least: int = 1) -> int:
+    value = told.get(name)
+    if type(value) is not int or not least <= value <= LARGEST_NUMBER:
         raise InputError(f"the server's answer has no {name}")
     return value
 

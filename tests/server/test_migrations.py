@@ -17,7 +17,7 @@ from eitr.server.db.tables import AuditRow, Base, RoundRow, RoundStatus, RuleSta
 from eitr.server.domain.rule_states import packed, unpacked
 
 PLAN = '{"epochs": 10}'
-FIRST, NEWEST = "0001", "0006"
+FIRST, NEWEST = "0001", "0007"
 
 
 def test_the_migrations_lead_to_the_tables(empty_address: str) -> None:

@@ -12,6 +12,7 @@ from eitr.cli import aggregate, classify, rules, server, vocabulary
 from eitr.cli.console import printable
 from eitr.cli.data import data
 from eitr.cli.lab import lab
+from eitr.cli.study import study
 from eitr.errors import InputError
 
 app = typer.Typer(
@@ -25,6 +26,7 @@ for command in (rules.rules, aggregate.aggregate, classify.classify, vocabulary.
     app.command()(command)
 app.add_typer(data)
 app.add_typer(lab)
+app.add_typer(study)
 
 
 def main() -> None:

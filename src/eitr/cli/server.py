@@ -112,7 +112,7 @@ def operator(folder: Folder = None, database: Database = None) -> None:
     from eitr.server.composition.wiring import prepared_database
     from eitr.server.domain.operators import setup_link
 
-    chosen = _of_a_server(folder, database)
+    chosen = settings_of_server(folder, database)
     code = setup_link(prepared_database(chosen)[0], again=True, who="command line")
     print(f"{chosen.own_address}/setup?code={code}")
 
@@ -139,7 +139,7 @@ def invite(
     from eitr.server.domain.keys import Key
     from eitr.server.domain.participants import Participants
 
-    chosen = _of_a_server(folder, database)
+    chosen = settings_of_server(folder, database)
     found = prepared_database(chosen)[0]
     participants = Participants(found, Key.of(chosen.folder))
     trusted = {"founders": founders, "unbounded": unbounded}
@@ -161,7 +161,7 @@ def alert(
     from eitr.server.domain.alerts import Alerts, found_problems
     from eitr.server.domain.audit import note as note_action
 
-    chosen = _of_a_server(folder, database)
+    chosen = settings_of_server(folder, database)
     found = prepared_database(chosen)[0]
     if not test:
         with found.reading() as session:
@@ -193,7 +193,7 @@ def backup(
     """
     from eitr.server.domain.backup import back_up
 
-    chosen = _of_a_server(folder, database)
+    chosen = settings_of_server(folder, database)
     rows = back_up(_reached(chosen), chosen.folder, target)
     tell(f"{rows} rows in {target}. It holds the server's key: keep it as safe as the server.")
 
@@ -223,7 +223,7 @@ def _reached(settings: Any) -> Any:
     return found
 
 
-def _of_a_server(folder: Path | None, database: str | None) -> Any:
+def settings_of_server(folder: Path | None, database: str | None) -> Any:
     """Return the settings of a server that was started before: a command in the wrong folder must not make one."""
     chosen = _settings(folder=folder, database=database)
     if not chosen.folder.is_dir():

@@ -134,7 +134,8 @@ def _most_needed(of: NDArray[np.int64], left: NDArray[np.bool_], needed: NDArray
         return left
     most = np.zeros(of.max() + 1, np.int64)
     np.maximum.at(most, of[wanted], needed[wanted])
-    return wanted & (needed == most[of])
+    found: NDArray[np.bool_] = wanted & (needed == most[of])
+    return found
 
 
 def _one(

@@ -96,6 +96,13 @@ def agree(reports: Sequence[TermReport], *, size: int = 1000, min_clients: int =
     return Vocabulary.of(words, frequencies, math.fsum(counted))
 
 
+def check_report(one: TermReport) -> None:
+    """Refuse a report that is malformed; the message names no term."""
+    fault = _fault(one)
+    if fault:
+        raise InputError(fault)
+
+
 def _counted_samples(reports: Sequence[TermReport]) -> list[float]:
     most = MAX_CLAIM * median(one.samples for one in reports)
     return [min(float(one.samples), most) for one in reports]

@@ -251,9 +251,21 @@ class ServerSettings(BaseSettings):
     )
     keep_participants_days: Days = Field(730.0, description="How long a participant is kept after they were last seen.")
     keep_audit_days: Days = Field(365.0, description="How long entries of the audit log are kept.")
+    keep_contacts_days: Days = Field(
+        90.0, description="How long e-mail addresses for rewards are kept after their study was closed."
+    )
+    keep_study_days: Days = Field(
+        730.0, description="How long people, consents, labels and terms of a study are kept after it was closed."
+    )
     keep_models: Count = Field(1000, description="How many old versions of the model are kept.")
     session_hours: float = Field(
         12.0, gt=0, le=LONGEST_SECONDS / 3600, description="Hours after which an operator must sign in again."
+    )
+
+    study_private_pages: bool = Field(
+        False,
+        description="Whether the check of a study's pages may ask addresses of this machine and of private networks: "
+        "for tests.",
     )
 
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What is logged.")

@@ -26,7 +26,7 @@ from eitr.server.db.tables import (
 from eitr.server.domain.clock import now
 from eitr.server.domain.keys import Key, secret_hash
 from eitr.server.domain.operators import set_password, setup_link
-from eitr.server.domain.participants import INVITATION
+from eitr.server.domain.invitations import INVITATION
 from eitr.taxonomy import NAMES
 
 OPERATOR, PASSWORD = "ada", "correct horse battery"

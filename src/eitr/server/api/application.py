@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from eitr import __version__
-from eitr.server.api import models, participants, rounds
+from eitr.server.api import models, participants, rounds, study
 from eitr.server.api.authentication import CredentialChecks
 from eitr.server.api.documents import ProblemDocument
 from eitr.server.domain.models import PREFIX
@@ -23,7 +23,7 @@ def api_application(services: Services) -> FastAPI:
     app = web_application(
         services,
         problem_document,
-        streamed=(rounds.UPDATE_PATH,),
+        streamed=(rounds.UPDATE_PATH, study.TERMS_PATH),
         title="EITR",
         version=__version__,
         summary="Federated classification of sensitive web pages",
@@ -33,7 +33,7 @@ def api_application(services: Services) -> FastAPI:
     app.state.round_outcomes = RoundOutcomes(services.database)
     app.state.recent_rounds = rounds.RecentRounds()
     app.state.uploads = rounds.Uploads(services.settings.uploads_at_once)
-    for part in (participants, models, rounds):
+    for part in (participants, models, rounds, study):
         app.include_router(part.router)
     app.openapi_schema = _document(app.openapi())
     return app

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from eitr.server.domain.round_outcomes import RoundOutcome
 from eitr.server.web.problems import KINDS, MEDIA_TYPE
+from eitr.taxonomy import NAMES
 
 
 class Document(BaseModel):
@@ -144,6 +145,102 @@ class RoundsTakenPartIn(Document):
     rounds: list[RoundTakenPartIn]
 
 
+class StudyStanding(Document):
+    """The study that the participant is in, and how far they are."""
+
+    study: str = Field(description="Its short name.")
+    title: str
+    status: Literal["draft", "open", "closed"]
+    hide_prediction: bool = Field(description="Whether people choose before they see what the model says.")
+    uses_per_page: int = Field(description="In how many rounds a task page may be used.")
+    collect: bool = Field(description="Whether labels may be sent: the consent to it is in force.")
+    terms: bool = Field(description="Whether terms may be sent: the consent to it is in force.")
+    tasks: int
+    done: int
+    completion_code: str | None = Field(description="Given when all tasks have ended.")
+    page: str = Field(description="The path of the person's own page on this server.")
+
+
+class TaskDocument(Document):
+    """A page to label."""
+
+    id: int
+    position: int
+    url: str = Field(description="The page, or the path of its archived copy on this server.")
+    state: Literal["open", "labelled", "skipped", "broken"]
+
+
+class TaskList(Document):
+    """All tasks of the participant, in order."""
+
+    tasks: list[TaskDocument]
+
+
+class TaskReport(Document):
+    """What the person did with a task."""
+
+    state: Literal["opened", "labelled", "skipped", "broken"]
+    label: Literal[NAMES] | None = Field(  # type: ignore[valid-type]
+        None, description="With the state labelled, and only if `collect` is true: the class that the person chose."
+    )
+
+
+class TaskResult(Document):
+    """How far the participant is now."""
+
+    tasks: int
+    done: int
+    completion_code: str | None
+    replacement: TaskDocument | None = Field(description="The task that takes the place of a broken one.")
+
+
+class TermsReport(Document):
+    """The weightiest terms of the participant's task pages."""
+
+    samples: int = Field(description="On how many pages the report rests.")
+    weights: dict[str, float] = Field(description="Of each term its share of the weight, from 0 to 1.")
+    documents: dict[str, int] = Field(description="On how many of the pages each of these terms occurs.")
+
+
+class ExportedConsent(Document):
+    """A consent that was given."""
+
+    kind: str
+    version: int
+    text_sha256: str
+    given: str
+    withdrawn: str | None
+    in_force: bool
+
+
+class ExportedTask(Document):
+    """A page that the person was given."""
+
+    id: int
+    position: int
+    url: str
+    state: str
+    opened: str | None
+    ended: str | None
+    label: str | None
+
+
+class ExportedStudy(Document):
+    """What a study keeps about a person, without the e-mail address, which their page in the study shows."""
+
+    study: str
+    language: str
+    consented: str
+    installed: str | None
+    started: str | None
+    finished: str | None
+    completion_code: str | None
+    email_stored: bool
+    consents: list[ExportedConsent]
+    tasks: list[ExportedTask]
+    terms: TermsReport | None
+
+
 class Export(Document):
     """Everything about a participant."""
 
@@ -152,6 +249,7 @@ class Export(Document):
     seen: str
     invited: bool
     updates: list[SentUpdate]
+    study: ExportedStudy | None
 
 
 class ProblemDocument(BaseModel):

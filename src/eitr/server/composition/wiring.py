@@ -20,6 +20,8 @@ from eitr.server.domain.participants import Participants
 from eitr.server.domain.places import Places
 from eitr.server.domain.rounds import Rounds
 from eitr.server.domain.services import Services
+from eitr.server.domain.study.contacts import KEY_FILE
+from eitr.server.domain.study.services import StudyServices
 from eitr.server.domain.training import Training
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
@@ -42,9 +44,9 @@ def prepared_database(settings: ServerSettings) -> tuple[Database, ValidationSet
 
 
 def close_files(folder: Path, database: Path | None) -> None:
-    """Make the folder, the key and an SQLite database readable to their owner alone, as an older program did not."""
+    """Make the folder, the keys and an SQLite database readable to their owner alone, as an older program did not."""
     create_folder(folder)
-    found = [folder, folder / FILE]
+    found = [folder, folder / FILE, folder / KEY_FILE]
     if database is not None:
         found += [database.with_name(database.name + ending) for ending in ("", "-wal", "-shm", "-journal")]
     for path in found:
@@ -71,6 +73,7 @@ def build_services(settings: ServerSettings) -> Services:
         rounds=Rounds(database, settings),
         decisions=Decisions(database, Gate(scoring, settings.margin, settings.class_margin)),
         participants=Participants(database, key),
+        studies=StudyServices.of(database, key, settings),
         enrolments=EnrolmentLimit(database, key, settings.enrolments_per_hour),
         requests=RequestLimit(settings.requests_per_minute),
         ingest=Ingest(database, Places(settings.established_rounds) if settings.bounds else None),

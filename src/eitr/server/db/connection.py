@@ -7,24 +7,30 @@ writers. PostgreSQL: as it comes, except that nobody waits for a lock for ever.
 
 Updates are deleted in the transaction that ends their round. Then `purge` removes their bytes from the disk: it empties
 the write-ahead log of SQLite, or truncates the table of PostgreSQL. If a process dies in between, the next one does it.
+
+PostgreSQL keeps the bytes of deleted rows of all other tables, too. Whoever withdraws from a study must be gone from
+the files: `rewrite_later` names the tables, in the transaction that deletes, and `purge` writes them anew.
 """
 
 import logging
+import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, exists, make_url, select, text
+from sqlalchemy import Engine, create_engine, delete, event, exists, make_url, select, text
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from eitr.errors import InputError
 from eitr.io.private import create_file, create_folder
-from eitr.server.db.tables import UpdateBytesRow
+from eitr.server.db.study_tables import RewriteRow
+from eitr.server.db.tables import Base, UpdateBytesRow
 
 BUSY_SECONDS = 30.0
 """How long a writer waits for others, unless it says otherwise; then it fails with an `OperationalError`."""
@@ -43,6 +49,25 @@ log = logging.getLogger("eitr.database")
 
 DELETED = "deleted"
 """Set in the `info` of a session that deletes updates."""
+
+
+OLDER_TRANSACTIONS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+AND age(backend_xmin) > (SELECT min(age(xmin)) FROM rewrites)
+"""
+"""How many transactions on PostgreSQL may still see rows that were deleted when the last table was marked."""
+
+
+def rewrite_later(session: Session, tables: Iterable[type[Base]]) -> None:
+    """Note, in the transaction that deletes, in which tables no byte of the deleted rows may stay in the files."""
+    session.info[DELETED] = True
+    if session.get_bind().dialect.name == "sqlite":  # it overwrites what is deleted
+        return
+    mark = secrets.token_hex(16)
+    for name in sorted(table.__tablename__ for table in tables):  # sorted: no two transactions wait for each other
+        added = postgresql.insert(RewriteRow).values(name=name, mark=mark)
+        session.execute(added.on_conflict_do_update(index_elements=["name"], set_={"mark": mark}))
 
 
 class Database:
@@ -120,7 +145,7 @@ class Database:
     def purge(self) -> None:
         """Remove what was deleted from the files of the database; try again later if others are in the way."""
         try:
-            done = self._empty_log() if self.sqlite else self._truncate_updates()
+            done = self._empty_log() if self.sqlite else self._truncate_updates() and self._rewrite_tables()
         except (DatabaseError, sqlite3.Error) as error:
             reason = str(error).partition("\n")[0]
             log.warning("deleted updates are still in the files (%s); this is tried again", reason)
@@ -161,6 +186,27 @@ class Database:
             connection.execute(text(f"LOCK TABLE {UpdateBytesRow.__tablename__} IN ACCESS EXCLUSIVE MODE"))
             if not connection.scalar(select(exists(select(UpdateBytesRow.update)))):
                 connection.execute(text(f"TRUNCATE {UpdateBytesRow.__tablename__}"))
+        return True
+
+    def _rewrite_tables(self) -> bool:
+        """Write PostgreSQL's tables anew that hold deleted rows; say whether nobody was in the way.
+
+        A transaction that began before the rows were deleted still sees them, and so keeps them in the files.
+        """
+        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            marks = connection.execute(select(RewriteRow.name, RewriteRow.mark)).all()
+            if not marks:
+                return True
+            if connection.scalar(text(OLDER_TRANSACTIONS)):
+                return False
+            connection.execute(text(f"SET lock_timeout = {round(PURGE_SECONDS * 1000)}"))
+            try:
+                for name, mark in marks:
+                    connection.execute(text(f"VACUUM FULL {Base.metadata.tables[name].name}"))
+                    done = (RewriteRow.name == name, RewriteRow.mark == mark)
+                    connection.execute(delete(RewriteRow).where(*done))
+            finally:
+                connection.execute(text(f"SET lock_timeout = {round(self._busy_seconds * 1000)}"))
         return True
 
     @contextmanager

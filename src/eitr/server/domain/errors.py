@@ -50,6 +50,36 @@ class BannedError(DomainError):
         )
 
 
+class NoStudyError(DomainError):
+    """There is no such study, or the participant takes part in none."""
+
+    code = "no-study"
+
+
+class StudyClosedError(DomainError):
+    """The study is not open."""
+
+    code = "study-closed"
+
+
+class ConsentNeededError(DomainError):
+    """Something was sent that the person did not consent to; it is not stored."""
+
+    code = "consent-needed"
+
+
+class TextsChangedError(DomainError):
+    """Somebody consented to a text that is not the current one."""
+
+    code = "texts-changed"
+
+
+class UnknownTaskError(DomainError):
+    """The person has no such task."""
+
+    code = "unknown-task"
+
+
 class UnknownRoundError(DomainError):
     """There is no such round."""
 

@@ -23,26 +23,32 @@ class Key:
     @classmethod
     def of(cls, folder: Path) -> "Key":
         """Read the key of a server's folder; make it at the first start."""
-        path = folder / FILE
-        create_folder(folder)
-        if not path.exists():
-            fresh = folder / f".{FILE}.{secrets.token_hex(8)}"
-            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-                stream.write(secrets.token_bytes(BYTES))
-                stream.flush()
-                os.fsync(stream.fileno())
-            # Of two processes that start at once, one puts its file in place and both read it.
-            with contextlib.suppress(FileExistsError):
-                os.link(fresh, path)
-            fresh.unlink()
-        return cls(_read(path))
+        return cls(made_key(folder, FILE))
 
     def hash(self, purpose: str, value: str) -> bytes:
         """Return the keyed hash of a text; of another purpose it is another hash."""
         return hmac.digest(self._secret, f"{purpose}\0{value}".encode(), hashlib.sha256)
 
 
-def _read(path: Path) -> bytes:
+def made_key(folder: Path, name: str) -> bytes:
+    """Return the random bytes of a key file; make it if it is not there."""
+    path = folder / name
+    create_folder(folder)
+    if not path.exists():
+        fresh = folder / f".{name}.{secrets.token_hex(8)}"
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write(secrets.token_bytes(BYTES))
+            stream.flush()
+            os.fsync(stream.fileno())
+        # Of two processes that start at once, one puts its file in place and both read it.
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh, path)
+        fresh.unlink()
+    return read_key(path)
+
+
+def read_key(path: Path) -> bytes:
+    """Return the bytes of a key file."""
     try:
         secret = path.read_bytes()
     except OSError as error:

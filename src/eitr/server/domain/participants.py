@@ -2,7 +2,7 @@
 
 When a participant leaves, everything about them is deleted except one thing: the reputation of somebody who enrolled by
 invitation is kept under a keyed hash of the code, and applies again when they return with it. So nobody gets rid of a
-bad reputation by leaving.
+bad reputation by leaving. Of the people of a study not even that is kept: they cannot return with their code.
 """
 
 import uuid
@@ -33,11 +33,13 @@ from eitr.server.db.tables import (
 from eitr.server.domain import moderation, notes
 from eitr.server.domain.clock import now
 from eitr.server.domain.errors import BusyError, InvitationNeededError, NotEnrolledError
+from eitr.server.domain.invitations import INVITATION, new_codes, valid_invitation
 from eitr.server.domain.keys import Key, new_secret, same, secret_hash
 from eitr.server.domain.rounds import changed
 from eitr.server.domain.rule_states import without_steps
+from eitr.server.domain.study.erasure import forget_person
+from eitr.server.domain.study.export import study_part
 
-INVITATION = "invitation"
 SEEN_EVERY = timedelta(minutes=10)
 """How exactly it is known when a participant was last there: not every request writes."""
 CREDENTIALS = select(ParticipantRow.id, ParticipantRow.secret_hash, ParticipantRow.seen, ParticipantRow.banned).where(
@@ -76,7 +78,7 @@ class Participants:
         invitation = None if code is None else self._key.hash(INVITATION, code)
         with self._database.writing() as session:
             if invitation is not None:
-                self._check(session, invitation)
+                valid_invitation(session, invitation)
                 known = session.scalar(select(ParticipantRow).where(ParticipantRow.invitation == invitation))
                 if known is not None:
                     known.secret_hash, known.seen = secret_hash(secret), moment
@@ -151,6 +153,7 @@ class Participants:
                     }
                     for one in sent
                 ],
+                "study": None if found.invitation is None else study_part(session, found.invitation),
             }
 
     def erase(self, id: str) -> None:
@@ -170,15 +173,12 @@ class Participants:
         `founders` are established from their first round on. For `unbounded` people, the bounds on newcomers and on
         networks do not hold.
         """
-        codes, moment = [new_secret()[:24] for _ in range(count)], now()
+        moment = now()
         with self._database.writing() as session:
             batch = InvitationBatchRow(note=note, created=moment, who=who, founders=founders, unbounded=unbounded)
             session.add(batch)
             session.flush()
-            session.add_all(
-                InvitationRow(hash=self._key.hash(INVITATION, code), note=note, created=moment, batch=batch.id)
-                for code in codes
-            )
+            codes = new_codes(session, self._key, count, note, batch.id)
             detail = {"batch": batch.id, "count": count, "note": note, "founders": founders, "unbounded": unbounded}
             session.add(AuditRow(at=moment, who=who, action="made invitations", detail=detail))
         return codes
@@ -190,19 +190,17 @@ class Participants:
             done = session.execute(update(InvitationRow).where(*valid).values(revoked=now()))
             return changed(done)
 
-    @staticmethod
-    def _check(session: Session, invitation: bytes) -> None:
-        found = session.get(InvitationRow, invitation)
-        if found is None or found.revoked is not None:
-            raise InvitationNeededError("The invitation is unknown or was revoked; ask for a new one.")
-
 
 def erase(session: Session, id: str) -> None:
-    """Delete a participant, within a transaction; their updates in an open round no longer count."""
+    """Delete a participant, within a transaction; their updates in an open round no longer count.
+
+    Whoever is in a study withdraws from it: nothing is kept but the keyed hash of the code.
+    """
     found = session.get(ParticipantRow, id)
     if found is None:
         return
-    if found.invitation is not None:
+    withdrawn = found.invitation is not None and forget_person(session, found.invitation)
+    if found.invitation is not None and not withdrawn:
         for kept in session.scalars(select(RuleStateRow).where(RuleStateRow.participant == id)):
             # Only the reputation is kept, as numbers between 0 and 1; nothing of the updates themselves.
             arrays = without_steps(kept.arrays)

@@ -9,6 +9,7 @@ from sqlalchemy import CursorResult, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from eitr.server.db.connection import Database
+from eitr.server.db.study_tables import StudyPersonRow
 from eitr.server.db.tables import (
     AlertRow,
     AuditRow,
@@ -27,6 +28,7 @@ from eitr.server.domain.clock import now
 from eitr.server.domain.gate import last_score
 from eitr.server.domain.participants import erase
 from eitr.server.domain.rule_states import forget_steps
+from eitr.server.domain.study.retention import old_study_data
 from eitr.server.settings import ServerSettings
 
 log = logging.getLogger("eitr.worker")
@@ -63,10 +65,14 @@ class Retention:
         ended = select(RoundRow.id).where(RoundRow.ended < unused)
         deleted["steps"] = forget_steps(session, RuleStateRow.last_round.in_(ended))
         absent = moment - timedelta(days=settings.keep_participants_days)
-        gone = session.scalars(select(ParticipantRow.id).where(ParticipantRow.seen < absent)).all()
+        # People of a study are kept as long as the study: leaving would be a withdrawal.
+        studied = select(StudyPersonRow.invitation).where(StudyPersonRow.invitation == ParticipantRow.invitation)
+        away = (ParticipantRow.seen < absent, ~studied.exists())
+        gone = session.scalars(select(ParticipantRow.id).where(*away)).all()
         for id in gone:
             erase(session, id)
         deleted["participants"] = len(gone)
+        deleted += old_study_data(session, moment, settings)
         old = moment - timedelta(days=settings.keep_audit_days)
         deleted["audit_entries"] = _count(session.execute(delete(AuditRow).where(AuditRow.at < old)))
         deleted["alerts"] = _count(session.execute(delete(AlertRow).where(AlertRow.ended < old)))

@@ -14,6 +14,7 @@ from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.models import Models
 from eitr.server.domain.participants import Participants
 from eitr.server.domain.rounds import Rounds
+from eitr.server.domain.study.services import StudyServices
 from eitr.server.domain.training import Training
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
@@ -32,6 +33,7 @@ class Services:
     rounds: Rounds
     decisions: Decisions
     participants: Participants
+    studies: StudyServices
     enrolments: EnrolmentLimit
     requests: RequestLimit
     ingest: Ingest
