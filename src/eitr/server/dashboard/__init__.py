@@ -1,8 +1,7 @@
 """The operator's dashboard: pages that the server renders, forms, and charts that need no script.
 
 application all of it, as one application
-guard       who is signed in, and whether a form was really sent from a page of ours
-forms       reading a form, within bounds
+guard       who is signed in, and whether a form was really sent from a page of their session
 attempts    how often somebody may try a password
 rendering   templates, and how numbers and moments are written
 charts      lines, tiles and bars as SVG
