@@ -66,7 +66,7 @@ class Users(Experiment):
         if profile.quick:
             size = {"clients": FEW_PEOPLE, "rounds": FEW_ROUNDS}
         seeds = profile.seeds[:1] if profile.quick else profile.seeds
-        ways = (None, PrivateTraining(pool=profile.pool))
+        ways = (PrivateTraining(pool=profile.pool), None)  # the cheaper one first
         return [
             StudyRun(
                 data=profile.data,
@@ -78,8 +78,8 @@ class Users(Experiment):
                 **size,
             )
             for seed in seeds
-            for share in MALICIOUS
             for way in ways
+            for share in MALICIOUS
             for rule in RULES
         ]
 
