@@ -26,7 +26,7 @@ import { PACKAGES, SOURCE, UNPACKED } from "./packing/paths.mjs";
 import { zip } from "./packing/zip.mjs";
 
 /** All scripts of one browser together, gzipped one by one; data is counted apart. */
-const MAX_BYTES = 60_000;
+const MAX_BYTES = 75_000;
 const BROWSERS = ["chrome", "firefox"];
 const STATIC = ["_locales", "icons", "pages"];
 

@@ -8,6 +8,8 @@
 import { browser } from "./browser";
 import type { CannotTell } from "./core/answer";
 import type { RoundResult } from "./core/round_results";
+import type { TaskEnd, TaskState } from "./core/study";
+import type { Invitation } from "./join_link";
 import type { News } from "./news";
 import type { Settings } from "./settings";
 
@@ -58,6 +60,44 @@ export interface ThirdParty {
   hosts: string[];
 }
 
+/** The study that the person takes part in, and where they are in it. */
+export interface StudyView {
+  title: string;
+  open: boolean;
+  tasks: number;
+  /** How many tasks are answered, skipped or reported as broken. */
+  ended: number;
+  /** The task that the tab shows. */
+  here: { id: number; number: number; state: TaskState } | null;
+  /** The next task that is open. */
+  next: { id: number; number: number } | null;
+  /** Whether the server gets the classes that the person chooses. */
+  collect: boolean;
+  /** Whether predictions are hidden until the person has chosen. */
+  hides: boolean;
+  /** In how many rounds a task page may be used. */
+  uses: number;
+  completionCode: string | null;
+  /** The address of the person's page on the study's site. */
+  page: string;
+}
+
+/** An invitation that the page in a tab is. `before`: the server that it would replace, if any. */
+export interface Offer extends Invitation {
+  before: string;
+}
+
+/** What the server was told about a task, as the page "what was sent" tells it. */
+export interface SentAnswer {
+  time: number;
+  server: string;
+  number: number;
+  state: "opened" | TaskEnd;
+  /** The class that was sent; null if none was. */
+  label: number | null;
+  outcome: Sent["outcome"];
+}
+
 export interface PopupView {
   state: "no-consent" | "not-a-page" | "off" | "waiting" | "ready";
   document: string;
@@ -78,6 +118,9 @@ export interface PopupView {
   remembered: boolean;
   /** What became of a round that the person took part in, until they hide it. */
   news: News | null;
+  study: StudyView | null;
+  /** Whether the prediction is withheld because the page is a task that waits for the person's own choice. */
+  hidden: boolean;
 }
 
 export interface ModelView {
@@ -104,6 +147,9 @@ export interface OptionsView {
   learning: LearningView;
   lists: { name: string; entries: number }[];
   rememberedHosts: number;
+  study: StudyView | null;
+  /** Why there is no study, as the key of a sentence; empty if there is one, or if nothing is known. */
+  studyNote: string;
 }
 
 /** One upload, as the page "what was sent" tells it. */
@@ -140,6 +186,11 @@ export interface Calls {
   site: [{ document: string; on: boolean }, PopupView];
   /** Do not show the news of this version of the model any more. */
   "hide-news": [{ tab: number; version: number }, PopupView];
+  /** The invitation that the page in a tab is. */
+  offer: [{ tab: number }, { offer: Offer | null }];
+  join: [Invitation, { settings: Settings; studyNote: string }];
+  "open-task": [{ tab: number; task: number }, PopupView];
+  "end-task": [{ tab: number; task: number; state: Exclude<TaskEnd, "labelled"> }, PopupView];
   options: [Record<string, never>, OptionsView];
   change: [{ settings: Partial<Settings> }, OptionsView];
   /** Take a site off the list of those that are left alone. */
@@ -155,7 +206,7 @@ export interface Calls {
     { classifying: boolean; contributing: boolean; studies: boolean; server: string; invitation: string },
     { settings: Settings },
   ];
-  sent: [Record<string, never>, { sent: Sent[]; news: News | null }];
+  sent: [Record<string, never>, { sent: Sent[]; answers: SentAnswer[]; news: News | null }];
   warning: [{ target: string }, { view: WarningView | null }];
   continue: [{ target: string }, { target: string }];
   never: [{ target: string }, { target: string }];
@@ -166,7 +217,7 @@ export type PageName = "popup" | "options" | "welcome" | "sent" | "warning";
 
 /** Which page may ask what. */
 export const ALLOWED: Record<PageName, readonly Kind[]> = {
-  popup: ["popup", "label", "take-back", "site", "hide-news"],
+  popup: ["popup", "label", "take-back", "site", "hide-news", "offer", "join", "open-task", "end-task"],
   options: [
     "options",
     "change",

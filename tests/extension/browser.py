@@ -46,7 +46,7 @@ FLAGS = (
 READY = {
     "options": "#learning dt",
     "popup": "#site-text:not(:empty)",
-    "sent": "#none:not([hidden]), #uploads li",
+    "sent": "#none:not([hidden]), #uploads li, #answers li",
     "warning": "#known:not([hidden]), #unknown:not([hidden])",
     "welcome": "fieldset:not([disabled])",
 }
@@ -163,11 +163,13 @@ class Extension:
         ask = self.asking("welcome")
         ask({"kind": "consent", "classifying": True, "contributing": False, "studies": False, "server": ""})
 
-    def consent(self, *, classifying: bool = True, server: str = "", studies: bool = False) -> None:
-        """Answer the questions of the welcome page, by clicks."""
+    def consent(
+        self, *, classifying: bool = True, server: str = "", studies: bool = False, contributing: bool | None = None
+    ) -> None:
+        """Answer the questions of the welcome page, by clicks; who names a server contributes unless told otherwise."""
         page = self.open("welcome")
         page.set_checked("#classifying", classifying)
-        page.set_checked("#contributing", server != "")
+        page.set_checked("#contributing", server != "" if contributing is None else contributing)
         page.set_checked("#studies", studies)
         if server:
             page.fill("#server", server)

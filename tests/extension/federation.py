@@ -43,8 +43,59 @@ PAPER: dict[str, Any] = {
 SIZES = {"private": 2 * (32 * 6 + 6), "paper": len(WEIGHTS) // 2}
 """The bytes of an update by each method: half precision, of the last layer alone or of all."""
 
+CODE = "THANK-YOU-7"
 Answer = tuple[int, bytes | dict[str, Any], dict[str, str]]
 NO_ROUND: Answer = (404, {"type": "/problems/no-round", "title": "No round is open.", "status": 404}, {})
+
+
+NO_STUDY: Answer = (404, {"type": "/problems/no-study", "title": "There is no study.", "status": 404}, {})
+CONSENT_NEEDED: Answer = (403, {"type": "/problems/consent-needed", "title": "No consent.", "status": 403}, {})
+
+
+class Study:
+    """A study with one participant. `facts` is what the server says of it, `told` what it was told, in order."""
+
+    def __init__(self, *urls: str, **facts: Any) -> None:
+        self.tasks: list[dict[str, Any]] = [
+            {"id": 100 + place, "position": place, "url": url, "state": "open"} for place, url in enumerate(urls, 1)
+        ]
+        self.told: list[tuple[int, dict[str, Any]]] = []
+        self.spare: list[str] = []
+        """Pages that replace broken ones."""
+        self.facts: dict[str, Any] = {
+            "study": "covid",
+            "title": "Pages about COVID-19",
+            "status": "open",
+            "hide_prediction": True,
+            "uses_per_page": 2,
+            "collect": False,
+            "terms": False,
+            "page": "/study/covid/me",
+            **facts,
+        }
+
+    def answer(self, method: str, path: str, body: bytes) -> Answer:
+        if path == "/api/v2/study":
+            return 200, {**self.facts, **self.progress()}, {}
+        if path == "/api/v2/tasks":
+            return 200, {"tasks": self.tasks}, {}
+        assert method == "PUT"
+        number, said = int(path.rpartition("/")[2]), json.loads(body)
+        task = next((task for task in self.tasks if task["id"] == number), None)
+        if task is None:
+            return 404, {"type": "/problems/not-found", "status": 404}, {}
+        if "label" in said and not self.facts["collect"]:
+            return CONSENT_NEEDED
+        self.told.append((number, said))
+        if said["state"] != "opened":
+            task["state"] = said["state"]
+        if said["state"] == "broken" and self.spare:
+            task |= {"id": 500 + len(self.spare), "url": self.spare.pop(), "state": "open"}
+        return 200, {**self.progress(), "replacement": None}, {}
+
+    def progress(self) -> dict[str, Any]:
+        done = sum(task["state"] != "open" for task in self.tasks)
+        return {"tasks": len(self.tasks), "done": done, "completion_code": CODE if done == len(self.tasks) else None}
 
 
 class Federation:
@@ -63,6 +114,9 @@ class Federation:
         self.answered = 0
         """How many requests were answered, whether or not anybody still waited for it."""
         self.enrolled = 0
+        self.invitations: list[str | None] = []
+        """The codes that were used to enrol."""
+        self.study: Study | None = None
         self.bodies: list[bytes] = []
         self.updates: dict[int, list[str]] = {}
         self.spoiled: dict[str, Answer | Callable[[], Answer]] = {}
@@ -75,6 +129,7 @@ class Federation:
             return spoiled() if callable(spoiled) else spoiled
         if (method, path) == ("POST", "/api/v2/participants"):
             self.enrolled += 1
+            self.invitations.append(json.loads(body).get("invitation"))
             return 201, {"id": f"{self.enrolled:032x}", "secret": "s3cret-_x"}, {}
         if path == "/api/v2/model":
             etag = f'"{self.version}-{hashlib.sha256(self.pool).hexdigest()}"'
@@ -92,6 +147,9 @@ class Federation:
         if (method, path) == ("GET", "/api/v2/me/rounds"):
             assert headers["Authorization"].endswith(".s3cret-_x")
             return 200, {"rounds": self.outcomes}, {}
+        if path in ("/api/v2/study", "/api/v2/tasks") or path.startswith("/api/v2/tasks/"):
+            assert headers["Authorization"].endswith(".s3cret-_x")
+            return NO_STUDY if self.study is None else self.study.answer(method, path, body)
         if (method, path) == ("DELETE", "/api/v2/me"):
             return 204, b"", {}
         return 404, {"type": "/problems/not-found", "status": 404}, {}

@@ -10,12 +10,13 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from .browser import Extension, unpacked, until
-from .federation import Federation
+from .federation import Federation, Study
 from .pages import FOOTBALL
 from .site import Site
 
 SAMPLE = Path(__file__).resolve().parents[2] / "src" / "eitr" / "assets" / "sample.html"
 TRACKERS = ("www.google-analytics.com", "connect.facebook.net", "static.criteo.net", "cdn.jsdelivr.net")
+LONG_TITLE = "How people understand sensitive pages: a study with web pages about the COVID-19 pandemic"
 CANNOT_TELL = (
     "<!doctype html><title>Notes</title><p>The church of the hospital was painted before the election of the team.</p>"
 )
@@ -41,6 +42,7 @@ def states(extension: Extension, site: Site, server: Federation) -> Iterator[tup
     extension.consent(server=server.address)
     yield from _popups(extension, site)
     yield from _learning(extension, server)
+    yield from _studies(extension, site, server)
     yield from _warnings(extension, site)
 
 
@@ -71,6 +73,10 @@ def _before_consent(extension: Extension, site: Site) -> Iterator[tuple[str, Pag
         page.click("#save")
         until(lambda: page.text_content("#status"), what="a complaint")
         yield "welcome-problem", page
+        page.fill("#link", "https://eitr.example.org/join#invitation=c0de&study=covid")
+        page.press("#link", "Tab")
+        until(lambda: page.input_value("#invitation"), what="the code")
+        yield "welcome-link", page
     with _open(extension, "popup", "?tab=-1") as page:
         yield "popup-no-consent", page
     with _open(extension, "options") as page:
@@ -131,6 +137,54 @@ def _learning(extension: Extension, server: Federation) -> Iterator[tuple[str, P
     with _open(extension, "popup", "?tab=-1") as page:
         page.wait_for_selector("#news")
         yield "popup-news", page
+
+
+def _studies(extension: Extension, site: Site, server: Federation) -> Iterator[tuple[str, Page]]:
+    urls = [site.put("ward.test", f"/{number}", SAMPLE.read_text("utf-8")) for number in range(3)]
+    study = server.study = Study(*urls, title=LONG_TITLE, uses_per_page=10)
+    server.spoiled["/join"] = (200, FOOTBALL.encode(), {"Content-Type": "text/html"})
+    link = f"{server.address}/join#invitation=c0de&study=covid"
+    with _shown(extension, link) as page, _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
+        popup.wait_for_selector("#join", state="visible")
+        yield "popup-join", popup
+    extension.asking("options")({"kind": "change", "settings": {"studies": True}})
+    until(lambda: extension.asking("popup")({"kind": "popup", "tab": -1})["study"], what="the study")
+    with _open(extension, "popup", "?tab=-1") as popup:
+        yield "popup-study", popup
+        popup.click("#study-more summary")
+        yield "popup-limit", popup
+    with _shown(extension, urls[0]) as page:
+        extension.wait_until_read(page)
+        with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
+            yield "popup-task", popup
+            popup.select_option("#topic", "2")
+            popup.click("#correct")
+            until(lambda: popup.is_hidden("#task-skip"), what="the answer")
+            yield "popup-task-answered", popup
+    study.facts |= {"hide_prediction": False, "collect": True}
+    extension.learn()
+    with _shown(extension, urls[1]) as page:
+        extension.wait_for_badge(page, "H")
+        with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
+            yield "popup-task-prediction", popup
+            popup.click("#agree")
+            until(lambda: popup.is_hidden("#task-skip"), what="the answer")
+    with _open(extension, "options") as page:
+        page.wait_for_selector("#study", state="visible")
+        yield "options-study", page
+    until(lambda: study.tasks[1]["state"] == "labelled", what="the answer")
+    with _open(extension, "sent") as page:
+        page.wait_for_selector("#answers li")
+        yield "sent-study", page
+    study.tasks[2]["state"] = "skipped"
+    extension.learn()
+    with _open(extension, "popup", "?tab=-1") as popup:
+        popup.wait_for_selector("#study-end", state="visible")
+        yield "popup-study-finished", popup
+    study.facts["status"] = "closed"
+    extension.learn()
+    with _open(extension, "popup", "?tab=-1") as popup:
+        yield "popup-study-closed", popup
 
 
 def _warnings(extension: Extension, site: Site) -> Iterator[tuple[str, Page]]:

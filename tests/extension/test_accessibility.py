@@ -23,6 +23,11 @@ FOCUSED = """() => {
 }"""
 
 
+POPUP_HEIGHT = 600
+"""The most pixels that browsers give a popup."""
+TASK_STATES = ("popup-join", "popup-study", "popup-task")
+
+
 class Survey:
     """What was found wrong, by language, state and circumstances."""
 
@@ -30,6 +35,7 @@ class Survey:
         self.names: set[str] = set()
         self.complaints: dict[str, list[str]] = {}
         self.too_wide: dict[str, int] = {}
+        self.popup_heights: dict[str, int] = {}
         self.unreachable: dict[str, list[str]] = {}
         self.unmarked: dict[str, list[str]] = {}
         self.languages: set[str] = set()
@@ -69,6 +75,10 @@ def look(page: Any, name: str, axe: str, found: Survey) -> None:
         if said:
             found.complaints[f"{name} {scheme}"] = said
     page.emulate_media(color_scheme="light")
+    if name.startswith(TASK_STATES):
+        # As wide as the popup makes itself: its text is at most 26 rem wide.
+        page.set_viewport_size({"width": 416, "height": 300})
+        found.popup_heights[name] = page.evaluate("document.querySelector('main').getBoundingClientRect().height")
     page.set_viewport_size({"width": 1280, "height": 800})
     controls = page.evaluate(CONTROLS)
     page.evaluate("() => { document.activeElement.blur(); getSelection().collapse(document.body, 0) }")
@@ -88,7 +98,7 @@ def look(page: Any, name: str, axe: str, found: Survey) -> None:
 def test_all_states_were_seen(survey):
     pages = {name.partition("-")[0] for name in survey.names}
     assert pages == {"popup", "options", "welcome", "sent", "warning"}
-    assert len(survey.names) >= 17
+    assert len(survey.names) >= 27
 
 
 def test_axe_has_nothing_to_complain_of(survey):
@@ -97,6 +107,11 @@ def test_axe_has_nothing_to_complain_of(survey):
 
 def test_nothing_is_wider_than_the_window_at_twice_the_size_and_on_the_narrowest(survey):
     assert survey.too_wide == {}
+
+
+def test_the_popup_of_a_task_is_shown_without_scrolling(survey):
+    assert len(survey.popup_heights) >= 7
+    assert {name: height for name, height in survey.popup_heights.items() if height > POPUP_HEIGHT} == {}
 
 
 def test_every_control_is_reached_by_the_keyboard_and_shows_it(survey):

@@ -171,7 +171,7 @@ def test_a_page_is_used_in_two_rounds_at_most(contributing, server):
     assert contributing.learn()["learning"]["last"] == "learning_sent"
     assert [one["pages"] for one in sent(contributing)] == [3, 4, 4]
     options = contributing.open("options")
-    assert "7, of which 4 were used twice" in options.inner_text("#learning")
+    assert "7, of which 4 were used as often as they may be" in options.inner_text("#learning")
     options.close()
 
 

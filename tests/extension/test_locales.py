@@ -10,7 +10,7 @@ from eitr.taxonomy import TOPICS
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "extension" / "src"
-MADE = ("topic_", "about_", "category_", "sent_outcome_", "popup_cannot_tell_")
+MADE = ("topic_", "about_", "category_", "sent_outcome_", "sent_task_", "popup_cannot_tell_")
 """Keys that scripts put together from names."""
 
 

@@ -8,6 +8,9 @@ import { forgetFailures, stopLearning, syncAlarm } from "./learning/learning";
 import { dropUpdate } from "./learning/outbox";
 import { stopReading } from "./navigation";
 import { type Change, changeSettings } from "./settings_store";
+import { dropStudy } from "./study/study_store";
+import { stopStudy, syncStudy } from "./study/study_sync";
+import { forgetOpenings } from "./study/task_pages";
 import { syncRules } from "./warnings";
 
 /** Change settings, and everything that depends on them; return them. */
@@ -21,6 +24,7 @@ async function applySettings(before: Settings, after: Settings): Promise<void> {
   // What is taken back comes first, whatever else may fail.
   if (before.classifying && !after.classifying) {
     const tabs = openTabs();
+    forgetOpenings();
     await forgetDocuments();
     await Promise.all([stopReading(tabs), ...tabs.map(showBadge)]);
   }
@@ -29,11 +33,20 @@ async function applySettings(before: Settings, after: Settings): Promise<void> {
     await stopLearning();
     await dropUpdate();
   }
+  if (!after.studies || before.server !== after.server) await endStudy(before);
   if (before.server !== after.server) await forgetFailures();
   await showAllBadges();
   await syncEverything();
   const switchedOn = after.classifying && (!before.classifying || before.offSites.length > after.offSites.length);
   if (switchedOn) await readOpenTabs();
+  if (after.studies && (!before.studies || before.server !== after.server)) void syncStudy(true);
+}
+
+/** The person wants no studies any more, or another server: what was not sent yet never will be. */
+async function endStudy({ studies }: Settings): Promise<void> {
+  if (!studies) return;
+  await stopStudy();
+  await dropStudy();
 }
 
 /** Each for itself: what is wrong with one must not keep the others from being done. */

@@ -9,6 +9,7 @@ import type { Settings } from "../settings";
 import { hostOf } from "./address";
 import { currentDocument, openTabs, type SeenDocument } from "./documents";
 import { settings } from "./settings_store";
+import { hidesPrediction, taskOf } from "./study/task_pages";
 import { companies, thirdPartiesOf, trackerData } from "./third_parties";
 
 interface Badge {
@@ -56,6 +57,8 @@ async function badgeOf(seen: SeenDocument | undefined): Promise<Badge> {
   const host = hostOf(seen.url);
   if (host === "") return blank("badge_unknown");
   if (choices.offSites.includes(siteOf(host))) return blank("badge_off");
+  const task = await taskOf(seen);
+  if (task !== null && hidesPrediction(task)) return blank("badge_task", String(task.number), String(task.of));
   const answer = shownAnswer(seen, choices);
   if (answer === null) return blank("badge_unknown");
   if (answer.topic === null) return blank("badge_cannot_tell");
@@ -72,6 +75,6 @@ async function badgeOf(seen: SeenDocument | undefined): Promise<Badge> {
   return { text: `${letter}!`, colour, title: say(key, aboutTopic(topic), String(count)) };
 }
 
-function blank(key: string): Badge {
-  return { text: "", colour: TOPICS[NON_SENSITIVE]!.colour, title: say(key) };
+function blank(key: string, ...gaps: string[]): Badge {
+  return { text: "", colour: TOPICS[NON_SENSITIVE]!.colour, title: say(key, ...gaps) };
 }

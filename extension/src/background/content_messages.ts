@@ -22,6 +22,7 @@ import {
 import { labelOf } from "./labelled_pages";
 import { rememberedHosts } from "./remembered_hosts";
 import { settings } from "./settings_store";
+import { taskOf } from "./study/task_pages";
 
 type Sender = chrome.runtime.MessageSender;
 /** Firefox has no ids of documents. */
@@ -48,7 +49,7 @@ export async function reported(message: object, sender: Sender): Promise<Content
   saveSoon(seen);
   await Promise.all([saveWords(seen, judged.words), saveDocuments()]);
   await updateEffects(seen);
-  return { marks: linkMarks };
+  return { marks: linkMarks && (await taskOf(seen)) === null };
 }
 
 /** The class a linked host is known for, while the person wants links marked; null says nothing. */

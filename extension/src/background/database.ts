@@ -4,10 +4,10 @@
  * belongs together is written in one transaction.
  */
 
-export type Store = "kept" | "model" | "pages" | "uses" | "sent" | "hosts" | "lists";
+export type Store = "kept" | "model" | "pages" | "uses" | "sent" | "answers" | "hosts" | "lists";
 
 const NAME = "eitr";
-const VERSION = 2;
+const VERSION = 3;
 
 let opened: Promise<IDBDatabase> | null = null;
 
@@ -24,9 +24,12 @@ function open(): Promise<IDBDatabase> {
         database.createObjectStore("hosts", { keyPath: "host" });
         database.createObjectStore("lists", { keyPath: "name" });
       }
-      database.createObjectStore("uses", { keyPath: "page" });
-      // An update that waits since version 0.1 gives the words of its pages away, and must not be sent any more.
-      request.transaction!.objectStore("kept").delete("outbox");
+      if (oldVersion < 2) {
+        database.createObjectStore("uses", { keyPath: "page" });
+        // An update that waits since version 0.1 gives the words of its pages away, and must not be sent any more.
+        request.transaction!.objectStore("kept").delete("outbox");
+      }
+      database.createObjectStore("answers", { keyPath: ["server", "task", "step"] });
     };
     request.onsuccess = () => {
       // Another opening or a deletion must not wait for us.

@@ -6,6 +6,7 @@ import { hostOf } from "./address";
 import { showBadge, shownAnswer } from "./badge";
 import { currentDocument, type SeenDocument } from "./documents";
 import { settings } from "./settings_store";
+import { taskOf } from "./study/task_pages";
 import { companies, thirdPartiesOf, trackerData } from "./third_parties";
 import { remember } from "./warnings";
 
@@ -21,7 +22,8 @@ export async function updateEffects(seen: SeenDocument): Promise<void> {
   const host = hostOf(seen.url);
   const topic = shownAnswer(seen, choices)?.topic ?? NON_SENSITIVE;
   if (!choices.classifying || host === "" || choices.offSites.includes(siteOf(host))) return;
-  if (topic === NON_SENSITIVE) return;
+  // On the pages of a study nobody is warned: the person was asked to come.
+  if (topic === NON_SENSITIVE || (await taskOf(seen)) !== null) return;
   const found = companies(thirdPartiesOf(seen, await trackerData()).trackers);
   if (found.length > 0) await remember(host, topic, found);
 }

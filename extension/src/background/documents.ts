@@ -24,6 +24,8 @@ export interface SeenDocument {
   /** Hosts of all requests, in order of appearance. */
   hosts: string[];
   time: number;
+  /** The task of a study that led the tab here; absent where only the address tells (`taskOf`). */
+  task?: number;
 }
 
 /** Together less than the 10 MB that `storage.session` holds, also for pages that do their worst. */
@@ -143,6 +145,7 @@ export function moved(found: SeenDocument, address: string): void {
   found.url = pageAddress(address);
   found.verdict = null;
   found.label = null;
+  delete found.task;
   saveSoon(found);
 }
 

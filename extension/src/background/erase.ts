@@ -17,12 +17,25 @@ import { forgetModel } from "./model";
 import { stopReading } from "./navigation";
 import { forgetCachedHosts } from "./remembered_hosts";
 import { changeSettings, forgetSettings } from "./settings_store";
+import { forgetStudy } from "./study/study_store";
+import { stopStudy } from "./study/study_sync";
+import { forgetOpenings } from "./study/task_pages";
 import { forgetTrackerData } from "./third_parties";
 import { forget } from "./warnings";
 
+const HELD = [
+  forgetSettings,
+  forgetModel,
+  forgetTrackerData,
+  forgetCachedHosts,
+  forgetSalt,
+  forgetStudy,
+  forgetOpenings,
+];
+
 export async function eraseEverything(alsoAtServer: boolean): Promise<void> {
   // Whoever enrols at this moment is deleted with the others.
-  await stopLearning();
+  await Promise.all([stopLearning(), stopStudy()]);
   if (alsoAtServer) await eraseAtServers();
   // From here on nothing is noted.
   await changeSettings({ classifying: false, contributing: false, studies: false });
@@ -32,8 +45,7 @@ export async function eraseEverything(alsoAtServer: boolean): Promise<void> {
   const tabs = openTabs();
   await forgetDocuments();
   await deleteDatabase();
-  for (const forgetHeld of [forgetSettings, forgetModel, forgetTrackerData, forgetCachedHosts, forgetSalt])
-    forgetHeld();
+  for (const forgetHeld of HELD) forgetHeld();
   await syncEverything();
   await Promise.all(tabs.map(showBadge));
 }

@@ -11,6 +11,8 @@ import { newsView } from "./learning/round_news";
 import { model } from "./model";
 import { rememberedHosts } from "./remembered_hosts";
 import { settings } from "./settings_store";
+import { knownStudy } from "./study/study_store";
+import { taskAnswers } from "./study/task_answers";
 import { hostLists } from "./third_parties";
 
 export async function exportedData(): Promise<object> {
@@ -29,13 +31,15 @@ export async function exportedData(): Promise<object> {
     lists: await hostLists(),
     sent: await sentUpdates(),
     news: await newsView(),
-    servers: await Promise.all(known.map((one) => told(one, choices.contributing))),
+    study: (await knownStudy()) ?? null,
+    task_answers: await taskAnswers(),
+    servers: await Promise.all(known.map((one) => told(one, choices.contributing || choices.studies))),
   };
 }
 
-/** What a server keeps about us, asked only of those who still contribute; it may be out of reach. */
-async function told(participant: Participant, contributing: boolean): Promise<object> {
+/** What a server keeps about us, asked only if we may still talk to servers; it may be out of reach. */
+async function told(participant: Participant, asking: boolean): Promise<object> {
   const { server, id } = participant;
-  const keeps = contributing ? await exportAt(participant).catch((error: unknown) => String(error)) : null;
+  const keeps = asking ? await exportAt(participant).catch((error: unknown) => String(error)) : null;
   return { server, participant: id, keeps };
 }

@@ -7,6 +7,7 @@
 import { sha256 } from "../core/hash";
 import type { WordCount } from "./classify";
 import { read, readKept, write, writeKept } from "./database";
+import type { TaskAnswer } from "./study/task_answers";
 
 export interface LabelledWords {
   /** The salted hash of the address. */
@@ -18,16 +19,24 @@ export interface LabelledWords {
   time: number;
   /** Whether the person agreed with what was shown, rather than corrected it. */
   agreed: boolean;
+  /** If it is the page of a study's task: at which server, and in how many rounds there it may be used. */
+  study?: { server: string; uses: number };
 }
 
 const MOST_PAGES = 1000;
 
 let salt: Promise<string> | null = null;
 
-export async function labelPage(url: string, said: Omit<LabelledWords, "page" | "time">): Promise<void> {
+/** Store what the person said of a page and, if it is the page of a task, their answer to it: both or none. */
+export async function labelPage(
+  url: string,
+  said: Omit<LabelledWords, "page" | "time">,
+  answer: TaskAnswer | null,
+): Promise<void> {
   const page = await keyOf(url);
   const oldest = (await labelledKeys()).length < MOST_PAGES ? [] : await pagesBeyond(page);
-  await write(["pages"], (of) => {
+  await write(["pages", "answers"], (of) => {
+    if (answer !== null) of("answers").put(answer);
     of("pages").put({ ...said, page, time: Date.now() } satisfies LabelledWords);
     for (const old of oldest) of("pages").delete(old.page);
   });
@@ -56,7 +65,7 @@ export function labelledPages(): Promise<LabelledWords[]> {
 }
 
 /** The salted hashes of the addresses of all pages. */
-export function labelledKeys(): Promise<string[]> {
+function labelledKeys(): Promise<string[]> {
   return read<string[]>("pages", (store) => store.getAllKeys());
 }
 

@@ -16,12 +16,17 @@ import {
   tabRemoved,
 } from "./documents";
 import { settings } from "./settings_store";
+import { arrivedTask, endOpening, openingFailed, taskOf } from "./study/task_pages";
 import { arrived, endVisits } from "./warnings";
 
 type Committed = chrome.webNavigation.WebNavigationTransitionCallbackDetails & {
   documentId?: string;
   parentDocumentId?: string;
 };
+
+type Failed = chrome.webNavigation.WebNavigationFramedErrorCallbackDetails;
+
+const ASKED = ["typed", "auto_bookmark", "generated", "keyword", "keyword_generated", "reload"];
 
 export function listenToNavigation(): void {
   browser.webNavigation.onCommitted.addListener((details) => void onCommitted(details));
@@ -48,18 +53,23 @@ async function onCommitted(details: Committed): Promise<void> {
   await documentsLoaded();
   if (details.frameId !== 0) return frameCommitted(details.documentId, details.parentDocumentId);
   if (details.documentLifecycle === "prerender") return;
+  const { tabId } = details;
   const back = details.transitionQualifiers?.includes("forward_back") ?? false;
-  const seen = committed(details.tabId, details.documentId, details.url, back);
+  const task = await arrivedTask(tabId, details.url, currentDocument(tabId), cause(details));
+  const seen = committed(tabId, details.documentId, details.url, back);
+  if (task !== undefined) seen.task = task;
   await updateEffects(seen);
-  const asked = back || details.transitionType === "form_submit";
-  await arrived(details.tabId, details.url, !asked);
+  const asked = back || details.transitionType === "form_submit" || (await taskOf(seen)) !== null;
+  await arrived(tabId, details.url, !asked);
   await endVisits();
 }
 
 /** Forget the document if the tab shows an error page. Downloads also end here, but then the page is still shown. */
-async function onErrorOccurred({ tabId, frameId }: { tabId: number; frameId: number }): Promise<void> {
+async function onErrorOccurred({ tabId, frameId, error }: Failed): Promise<void> {
   if (frameId !== 0 || !(await settings()).classifying) return;
   await documentsLoaded();
+  // What is given up for another navigation has not failed.
+  if (!/ABORTED/.test(error)) await openingFailed(tabId);
   const current = currentDocument(tabId);
   if (current === undefined) return;
   const shown: Partial<chrome.webNavigation.GetFrameResultDetails> | null = await browser.webNavigation
@@ -73,12 +83,20 @@ async function onErrorOccurred({ tabId, frameId }: { tabId: number; frameId: num
   await endVisits();
 }
 
+/** Whether the page led on by itself, or the person asked the browser for another one. */
+function cause({ transitionType, transitionQualifiers = [] }: Committed): "asked" | "redirected" | "other" {
+  if (transitionQualifiers.includes("from_address_bar") || ASKED.includes(transitionType)) return "asked";
+  return transitionQualifiers.includes("client_redirect") ? "redirected" : "other";
+}
+
 async function onMoved(details: Committed): Promise<void> {
   if (details.frameId !== 0 || !(await settings()).classifying) return;
   await documentsLoaded();
   const seen = currentDocument(details.tabId);
   if (seen === undefined || seen.url === pageAddress(details.url)) return;
+  const task = await arrivedTask(seen.tab, details.url, seen, cause(details));
   moved(seen, details.url);
+  if (task !== undefined) seen.task = task;
   await showBadge(seen.tab);
   await tellPage(seen.tab, "look-again");
 }
@@ -86,6 +104,7 @@ async function onMoved(details: Committed): Promise<void> {
 async function onRemoved(tab: number): Promise<void> {
   await documentsLoaded();
   tabRemoved(tab);
+  await endOpening(tab);
   await endVisits();
 }
 

@@ -29,6 +29,11 @@ import { model } from "./model";
 import { stopReading } from "./navigation";
 import { rememberedHosts } from "./remembered_hosts";
 import { settings } from "./settings_store";
+import { answerOf, endTask, join, offerIn, openTask } from "./study/study_messages";
+import { studyNote, syncStudy } from "./study/study_sync";
+import { studyView } from "./study/study_view";
+import { sentAnswers } from "./study/task_answers";
+import { hidesPrediction, taskOf } from "./study/task_pages";
 import { addHostList, hostLists, removeHostList, thirdPartiesOf, trackerData } from "./third_parties";
 import { continueTo, forget, warningView } from "./warnings";
 
@@ -49,7 +54,14 @@ export const HANDLERS: Handlers = {
     if (words === undefined) throw new Problem("problem_page_gone");
     const shown = shownAnswer({ ...seen, label: null }, await settings());
     const language = seen.verdict?.language ?? "unknown";
-    await labelPage(seen.url, { label, words, language, agreed: label === shown?.topic });
+    const said = { label, words, language, agreed: label === shown?.topic };
+    const task = await taskOf(seen);
+    if (task === null) await labelPage(seen.url, said, null);
+    else {
+      const study = { server: task.server, uses: task.study.usesPerPage };
+      await labelPage(seen.url, { ...said, study }, answerOf(task, "labelled", label));
+      void syncStudy(false);
+    }
     seen.label = label;
     saveSoon(seen);
     await saveDocuments();
@@ -60,6 +72,8 @@ export const HANDLERS: Handlers = {
 
   async "take-back"(wish) {
     const seen = await openPage(wish);
+    // An answer to a task can be changed, but is not taken back.
+    if ((await taskOf(seen)) !== null) throw new Problem("problem_failed");
     await removeLabel(seen.url);
     seen.label = null;
     saveSoon(seen);
@@ -89,6 +103,29 @@ export const HANDLERS: Handlers = {
     const version = wish["version"];
     if (typeof version !== "number" || !Number.isInteger(version)) throw new Problem("problem_failed");
     await hideNews(version);
+    return popupOfTab(wish);
+  },
+
+  async offer(wish) {
+    return { offer: await offerIn(Number(wish["tab"])) };
+  },
+
+  async join(wish) {
+    await join({ server: wish["server"], invitation: wish["invitation"] });
+    return { settings: await settings(), studyNote: await studyNote() };
+  },
+
+  async "open-task"(wish) {
+    await documentsLoaded();
+    await openTask(Number(wish["task"]), Number(wish["tab"]));
+    return popupOfTab(wish);
+  },
+
+  async "end-task"(wish) {
+    const { state } = wish;
+    if (state !== "skipped" && state !== "broken") throw new Problem("problem_failed");
+    await documentsLoaded();
+    await endTask(Number(wish["task"]), Number(wish["tab"]), state);
     return popupOfTab(wish);
   },
 
@@ -129,7 +166,7 @@ export const HANDLERS: Handlers = {
   },
 
   async learn() {
-    await learn(true);
+    await Promise.all([learn(true), syncStudy(true)]);
     return optionsView();
   },
 
@@ -143,21 +180,22 @@ export const HANDLERS: Handlers = {
   },
 
   async consent(wish) {
-    const contributing = wish["contributing"] === true;
+    const [contributing, studies] = [wish["contributing"] === true, wish["studies"] === true];
     const address = typeof wish["server"] === "string" ? wish["server"].trim() : "";
     if (contributing && address === "") throw new Problem("problem_no_address");
+    const named = address !== "" && (contributing || studies);
     const changed = await changeAndApply({
       asked: Date.now(),
       classifying: wish["classifying"] === true,
       contributing,
-      studies: wish["studies"] === true,
-      ...(contributing ? { server: server(address), invitation: String(wish["invitation"] ?? "") } : {}),
+      studies,
+      ...(named ? { server: server(address), invitation: String(wish["invitation"] ?? "") } : {}),
     });
     return { settings: changed };
   },
 
   async sent() {
-    return { sent: await sentUpdates(), news: await newsView() };
+    return { sent: await sentUpdates(), answers: await sentAnswers(), news: await newsView() };
   },
 
   async warning(wish) {
@@ -213,11 +251,12 @@ async function openPage(wish: Wish): Promise<SeenDocument> {
 
 async function popupOfTab(wish: Wish): Promise<PopupView> {
   await documentsLoaded();
-  return popupView(typeof wish["tab"] === "number" ? currentDocument(wish["tab"]) : undefined);
+  const tab = typeof wish["tab"] === "number" ? wish["tab"] : -1;
+  return popupView(currentDocument(tab), tab);
 }
 
-async function popupView(seen: SeenDocument | undefined): Promise<PopupView> {
-  const [choices, news] = await Promise.all([settings(), newsView()]);
+async function popupView(seen: SeenDocument | undefined, tab = seen?.tab ?? -1): Promise<PopupView> {
+  const [choices, news, study] = await Promise.all([settings(), newsView(), studyView(tab, seen)]);
   const host = hostOf(seen?.url ?? "");
   const site = host === "" ? "" : siteOf(host);
   const empty: PopupView = {
@@ -234,14 +273,19 @@ async function popupView(seen: SeenDocument | undefined): Promise<PopupView> {
     others: [],
     remembered: false,
     news: news === null || news.hidden ? null : news,
+    study,
+    hidden: false,
   };
   if (!choices.classifying || seen === undefined || host === "") return empty;
   if (choices.offSites.includes(site)) return { ...empty, state: "off" };
   const parties = thirdPartiesOf(seen, await trackerData());
   const remembered = choices.warnings && (await rememberedHosts()).has(host);
-  const { verdict, label } = seen;
-  const answer = shownAnswer(seen, choices);
+  const { verdict } = seen;
+  // What was said of the page before it was a task is no answer to the task.
+  const label = study?.here != null && study.here.state !== "labelled" ? null : seen.label;
+  const answer = shownAnswer({ ...seen, label }, choices);
   if (answer === null) return { ...empty, state: "waiting", ...parties, remembered };
+  if (hidesPrediction(await taskOf(seen))) return { ...empty, state: "ready", hidden: true };
   const { topic: shown, cannotTell } = answer;
   return { ...empty, state: "ready", verdict, label, shown, cannotTell, ...parties, remembered };
 }
@@ -254,5 +298,7 @@ async function optionsView(): Promise<OptionsView> {
     learning: await learningView(),
     lists: lists.map(({ name, hosts }) => ({ name, entries: hosts.length })),
     rememberedHosts: (await rememberedHosts()).size,
+    study: await studyView(-1, undefined),
+    studyNote: await studyNote(),
   };
 }

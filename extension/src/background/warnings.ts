@@ -17,6 +17,8 @@ import { settings } from "./settings_store";
 /** The browser takes 1000 rules with regular expressions. */
 const MOST_HOSTS = 900;
 const CONTINUED = "continued";
+/** The number of the rule by which a tab opens a task; those of hosts are lower. */
+const TASK_RULE = MOST_HOSTS + 100;
 
 /** A sensitive page with trackers was seen: warn from the next visit on. */
 export async function remember(host: string, topic: number, companies: string[]): Promise<void> {
@@ -85,6 +87,31 @@ export async function syncRules(): Promise<void> {
   await browser.declarativeNetRequest.updateDynamicRules({ addRules: missing.map(redirection), removeRuleIds });
 }
 
+/**
+ * Do not warn in a tab until it has arrived where it is led, whatever hosts are on the way. `null` stands for a tab that
+ * is opened next: the number of a tab is not known before the tab is there.
+ */
+export async function allowTab(tab: number | null): Promise<void> {
+  const others = tab === null ? (await browser.tabs.query({})).flatMap(({ id }) => id ?? []) : [];
+  const tabs = tab === null ? { excludedTabIds: others } : { tabIds: [tab] };
+  await browser.declarativeNetRequest.updateSessionRules({
+    addRules: [
+      {
+        id: TASK_RULE,
+        priority: 3,
+        action: { type: "allow" },
+        condition: { ...tabs, resourceTypes: ["main_frame"] },
+      },
+    ],
+    removeRuleIds: [TASK_RULE],
+  });
+}
+
+/** Warn in all tabs again. */
+export async function endAllowedTab(): Promise<void> {
+  await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds: [TASK_RULE] });
+}
+
 /** End the visits of hosts that no tab shows any more. */
 export async function endVisits(): Promise<void> {
   const allowed = (await browser.declarativeNetRequest.getSessionRules()).map(({ id }) => id);
@@ -95,7 +122,7 @@ export async function endVisits(): Promise<void> {
     ({ host }) => open.has(host) || continued.includes(host),
   );
   const staying = new Set(going.map(({ rule }) => rule));
-  const removeRuleIds = allowed.filter((id) => !staying.has(id));
+  const removeRuleIds = allowed.filter((id) => id !== TASK_RULE && !staying.has(id));
   if (removeRuleIds.length > 0) await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
 }
 

@@ -20,7 +20,7 @@ listenToNavigation();
 listenToNetworkRequests();
 listenToAlarms();
 
-onNoMoreCollecting(() => void changeAndApply({ contributing: false }));
+onNoMoreCollecting(() => void changeAndApply({ contributing: false, studies: false }));
 
 browser.runtime.onInstalled.addListener(() => void installed());
 // A listener makes the browser start the worker, which restores badges, rules and alarms.

@@ -47,7 +47,7 @@ export class PlanRefused extends BadInput {
 }
 
 /** With less noise, more could be told about a page than people were promised. */
-const LEAST_NOISE = 4;
+export const LEAST_NOISE = 4;
 const LARGEST = 1000;
 const MOST_COVER_PAGES = 100_000;
 

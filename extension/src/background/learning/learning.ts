@@ -5,16 +5,17 @@
 
 import { browser } from "../../browser";
 import { type Round, readRound } from "../../core/manifest";
-import { PlanRefused } from "../../core/training_plan";
 import { mayCollect } from "../../data_collection";
 import type { LearningView } from "../../messages";
 import type { Settings } from "../../settings";
 import { readKept, writeKept } from "../database";
-import { labelledKeys } from "../labelled_pages";
+import { labelledPages } from "../labelled_pages";
 import { model } from "../model";
 import { readAllAgain } from "../navigation";
 import { settings } from "../settings_store";
+import { syncStudy } from "../study/study_sync";
 import { refreshModel } from "./download_model";
+import { sentenceOf, waitAfter } from "./failures";
 import {
   dropUpdate,
   isDone,
@@ -25,16 +26,14 @@ import {
   type Update,
   waitingUpdate,
 } from "./outbox";
-import { isUsedUp, pageUses } from "./page_uses";
+import { pageUses, usedUpAt } from "./page_uses";
 import { enrolled, forgetParticipant, type Participant, participantAt } from "./participant";
 import { refreshNews } from "./round_news";
-import { json, Refused, Server, TryLater } from "./server";
+import { json, Refused, Server } from "./server";
 import { trainedUpdate } from "./train";
 
 const ALARM = "learn";
 const EVERY_MINUTES = 15;
-const FIRST_WAIT_MS = 60_000;
-const LONGEST_WAIT_MS = 6 * 3600_000;
 const AWAKE_MS = 20_000;
 const STATE = "learning";
 
@@ -53,15 +52,17 @@ let stop = new AbortController();
 
 export function listenToAlarms(): void {
   browser.alarms.onAlarm.addListener((alarm) => {
-    if (alarm.name === ALARM) void learn(false);
+    if (alarm.name !== ALARM) return;
+    void learn(false);
+    void syncStudy(false);
   });
 }
 
-/** Set the alarm for those who contribute, and clear it for all others. */
+/** Set the alarm for those who contribute or take part in studies, and clear it for all others. */
 export async function syncAlarm(): Promise<void> {
-  const { contributing, server } = await settings();
+  const { contributing, studies, server } = await settings();
   const present = await browser.alarms.get(ALARM);
-  if (!contributing || server === "") await browser.alarms.clear(ALARM);
+  if (!(contributing || studies) || server === "") await browser.alarms.clear(ALARM);
   else if (present === undefined)
     await browser.alarms.create(ALARM, { delayInMinutes: 1, periodInMinutes: EVERY_MINUTES });
 }
@@ -87,10 +88,10 @@ export async function forgetFailures(): Promise<void> {
 
 export async function learningView(): Promise<LearningView> {
   const [{ last, time }, { server }, alarm] = await Promise.all([state(), settings(), browser.alarms.get(ALARM)]);
-  const [pages, uses] = await Promise.all([labelledKeys(), pageUses()]);
+  const [pages, uses, usedUp] = await Promise.all([labelledPages(), pageUses(), usedUpAt(server)]);
   return {
     pages: pages.length,
-    usedUp: pages.filter((page) => isUsedUp(uses.get(page) ?? 0)).length,
+    usedUp: pages.filter((page) => usedUp(page, uses.get(page.page) ?? 0)).length,
     enrolled: (await participantAt(server)) !== undefined,
     sent: (await sentUpdates()).filter(({ outcome }) => outcome === "taken").length,
     last,
@@ -116,10 +117,7 @@ async function run(now: boolean): Promise<void> {
     if (signal.aborted) return;
     console.warn("Learning failed; the next alarm tries again.", error);
     const failures = before.failures + 1;
-    const asked = error instanceof TryLater || error instanceof Refused ? error.seconds * 1000 : 0;
-    // Not all at the same moment, when a server comes back.
-    const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2);
-    const notBefore = Date.now() + Math.max(wait, asked);
+    const notBefore = Date.now() + waitAfter(failures, error);
     await writeKept(STATE, { last: sentenceOf(error), time: Date.now(), failures, notBefore } satisfies State);
   } finally {
     clearInterval(awake);
@@ -171,16 +169,6 @@ async function openRound(server: Server): Promise<Round | undefined> {
     if (error instanceof Refused && error.slug === "no-round") return undefined;
     throw error;
   }
-}
-
-function sentenceOf(error: unknown): string {
-  if (error instanceof TryLater) return "learning_unreachable";
-  if (error instanceof Refused && error.slug === "invitation-needed") return "learning_invitation_needed";
-  if (error instanceof Refused && error.slug === "round-closed") return "learning_round_closed";
-  if (error instanceof Refused && error.slug === "update-needed") return "learning_update_needed";
-  if (error instanceof Refused) return "learning_refused";
-  if (error instanceof PlanRefused) return error.reason === "method" ? "learning_update_needed" : "learning_asks_more";
-  return "learning_not_understood";
 }
 
 async function state(): Promise<State> {

@@ -16,7 +16,7 @@ import { type LabelledWords, labelledPages } from "../labelled_pages";
 import type { Model } from "../model";
 import { coverPages } from "./download_model";
 import type { Update } from "./outbox";
-import { isUsedUp, pageUses, type UsedPage } from "./page_uses";
+import { pageUses, type UsedPage, usedUpAt } from "./page_uses";
 import type { Server } from "./server";
 import { sliced } from "./sliced";
 
@@ -44,7 +44,7 @@ export interface Trained {
 export async function trainedUpdate(server: Server, round: Round, model: Model): Promise<Trained | undefined> {
   const { id, base, training: plan } = round;
   const hiding = plan.method === "private";
-  const usable = await usablePages(model.vocabulary);
+  const usable = await usablePages(server.address, model.vocabulary);
   if (usable.length < (hiding ? 1 : FEWEST_PAGES)) return undefined;
   const pages = hiding ? secretDraw(usable, MOST_OWN_PAGES) : usable;
   const body = hiding
@@ -75,21 +75,22 @@ async function paperDifference(
   return difference16(network.parameters, await sliced(training(network, pages, plan, seed)));
 }
 
-async function usablePages(vocabulary: Vocabulary): Promise<OwnPage[]> {
-  const [pages, uses] = await Promise.all([labelledPages(), pageUses()]);
-  return sliced(vectors(pages, uses, vocabulary));
+/** The pages that may be used at a server once more. */
+async function usablePages(server: string, vocabulary: Vocabulary): Promise<OwnPage[]> {
+  const [pages, uses, usedUp] = await Promise.all([labelledPages(), pageUses(), usedUpAt(server)]);
+  const counted = pages.map((page): [LabelledWords, number] => [page, uses.get(page.page) ?? 0]);
+  return sliced(
+    vectors(
+      counted.filter(([page, rounds]) => !usedUp(page, rounds)),
+      vocabulary,
+    ),
+  );
 }
 
-/** The pages as the network reads them, without those used up, and without those of which it does not know a word. */
-function* vectors(
-  pages: LabelledWords[],
-  uses: ReadonlyMap<string, number>,
-  vocabulary: Vocabulary,
-): Generator<void, OwnPage[], void> {
+/** The pages as the network reads them, without those of which it does not know a word. */
+function* vectors(pages: [LabelledWords, number][], vocabulary: Vocabulary): Generator<void, OwnPage[], void> {
   const found: OwnPage[] = [];
-  for (const { page, words, label } of pages) {
-    const rounds = uses.get(page) ?? 0;
-    if (isUsedUp(rounds)) continue;
+  for (const [{ page, words, label }, rounds] of pages) {
     const row = vector(repeatedWords(words), vocabulary);
     if (row.indices.length > 0) found.push({ page, rounds, vector: row, label });
     yield;

@@ -5,6 +5,7 @@ import { language, say } from "../../localise";
 import { ask, type OptionsView, Problem } from "../../messages";
 import type { Settings } from "../../settings";
 import { byId, dateAndTime, newElement, percent, putTexts, showingProblems, showStatus, when } from "../shared/page";
+import { limitText } from "../shared/study_text";
 import { saveAsFile } from "./download";
 
 const SWITCHES = ["classifying", "warnings", "linkMarks", "contributing", "allLayers", "studies"] as const;
@@ -39,8 +40,11 @@ when("learn", "click", async () => {
   showStatus(say("options_learning"));
   const view = await ask("learn", {});
   show(view);
+  const { settings, studyNote } = view;
   const { last } = view.learning;
-  showStatus(say(last || "learning_not_contributing"), !FINE.includes(last));
+  if (settings.studies && !settings.contributing)
+    showStatus(say(studyNote || "options_study_current"), studyNote !== "");
+  else showStatus(say(last || "learning_not_contributing"), !FINE.includes(last));
 });
 
 when("list", "change", async () => {
@@ -67,6 +71,10 @@ when("erase-here", "click", () => erase(false));
 
 async function turned(name: Switch): Promise<void> {
   const on = input(name).checked;
+  if (name === "studies" && on && !(await askToCollect())) {
+    input(name).checked = false;
+    throw new Problem("problem_collection");
+  }
   if (name === "contributing" && on) {
     const problem =
       input("server").value.trim() === "" ? "problem_no_address" : (await askToCollect()) ? "" : "problem_collection";
@@ -119,11 +127,24 @@ function show(view: OptionsView): void {
   for (const name of ADDRESSES) if (!typed.has(name)) input(name).value = settings[name];
   byId("remembered", HTMLElement).textContent = say("options_remembered", String(view.rememberedHosts));
   byId("forget", HTMLButtonElement).disabled = view.rememberedHosts === 0;
-  byId("learn", HTMLButtonElement).disabled = !settings.contributing;
+  byId("learn", HTMLButtonElement).disabled = !settings.contributing && !settings.studies;
   showSites("off", "offSites", settings.offSites);
   showSites("unwarned", "unwarnedSites", settings.unwarnedSites);
   showLearning(view);
+  showStudy(view);
   showLists(view);
+}
+
+function showStudy({ study, studyNote }: OptionsView): void {
+  byId("study-note", HTMLElement).textContent = studyNote === "" ? "" : say(studyNote);
+  byId("study", HTMLElement).hidden = study === null;
+  if (study === null) return;
+  byId("study-title", HTMLElement).textContent = say("options_study", study.title);
+  byId("study-progress", HTMLElement).textContent = study.open
+    ? say("options_study_progress", String(study.ended), String(study.tasks))
+    : say("study_closed");
+  byId("study-answers", HTMLElement).textContent = say(study.collect ? "study_sent" : "study_kept");
+  byId("study-limit", HTMLElement).textContent = limitText(study);
 }
 
 function showThreshold(value: number): void {

@@ -7,6 +7,8 @@ import { ask, type PopupView } from "../../messages";
 import { newsText } from "../shared/news_text";
 import { byId, newElement, percent, putTexts, showingProblems, showStatus, when } from "../shared/page";
 import { letterOf, offerTopics } from "../shared/topics";
+import { listenToJoin, offerToJoin } from "./join";
+import { showStudy } from "./study";
 
 const AGAIN_MS = 1000;
 const MOST_SURE = 0.99;
@@ -36,6 +38,22 @@ when("hide-news", "click", async () => {
   // The button that was pressed is gone.
   byId("status", HTMLElement).focus();
 });
+for (const id of ["task-open", "task-next"])
+  when(id, "click", async () => {
+    const next = view?.study?.next;
+    if (next != null) show(await ask("open-task", { tab: await shownTab(), task: next.id }));
+  });
+for (const [id, state] of [
+  ["task-skip", "skipped"],
+  ["task-broken", "broken"],
+] as const)
+  when(id, "click", async () => {
+    const here = view?.study?.here;
+    if (here == null) return;
+    show(await ask("end-task", { tab: await shownTab(), task: here.id, state }));
+    // The button that was pressed is gone.
+    byId("status", HTMLElement).focus();
+  });
 when("topic", "change", async () => {
   byId("correct", HTMLButtonElement).disabled = choice.value === "";
 });
@@ -44,6 +62,8 @@ when("site-on", "change", async () => {
     show(await ask("site", { document: view.document, on: byId("site-on", HTMLInputElement).checked }));
 });
 
+listenToJoin(refresh);
+void showingProblems(async () => offerToJoin(await shownTab()));
 void refresh();
 setInterval(() => void refresh(), AGAIN_MS);
 
@@ -65,10 +85,11 @@ async function shownTab(): Promise<number> {
 
 async function label(topic: number | undefined): Promise<void> {
   if (view === null || topic === undefined) return;
+  const task = view.study?.here != null;
   show(await ask("label", { document: view.document, url: view.url, label: topic }));
   choice.value = "";
   byId("correct", HTMLButtonElement).disabled = true;
-  showStatus(say("popup_thanks"));
+  showStatus(say(task ? "study_thanks" : "popup_thanks"));
   // The button that was pressed may be gone.
   byId("status", HTMLElement).focus();
 }
@@ -76,17 +97,22 @@ async function label(topic: number | undefined): Promise<void> {
 function show(fresh: PopupView): void {
   view = fresh;
   const ready = fresh.state === "ready";
-  byId("news", HTMLElement).hidden = fresh.news === null;
+  // On the page of a task there is only what the task needs, so that all of it can be seen at once.
+  const task = fresh.study?.here != null;
+  byId("news", HTMLElement).hidden = fresh.news === null || task;
   byId("news-text", HTMLElement).textContent = fresh.news === null ? "" : newsText(fresh.news);
+  showStudy(fresh);
   showVerdict(fresh);
+  byId("verdict", HTMLElement).hidden = task && (fresh.hidden || fresh.label !== null || !ready);
   showTrackers(fresh);
   byId("welcome", HTMLElement).hidden = fresh.state !== "no-consent";
   byId("opinion", HTMLElement).hidden = !ready;
   // Where nothing was said there is nothing to agree to: a guess would become a label.
   byId("agreeing", HTMLElement).hidden = fresh.shown === null || fresh.label !== null;
-  byId("own", HTMLElement).hidden = fresh.label === null;
+  // What was said of a task can be changed, but not taken back.
+  byId("own", HTMLElement).hidden = fresh.label === null || task;
   byId("question", HTMLElement).textContent = question(fresh);
-  byId("site", HTMLElement).hidden = fresh.site === "" || fresh.state === "no-consent";
+  byId("site", HTMLElement).hidden = fresh.site === "" || fresh.state === "no-consent" || (task && ready);
   byId("site-on", HTMLInputElement).checked = fresh.state !== "off";
   byId("site-text", HTMLElement).textContent = say("popup_site", fresh.site);
 }
@@ -105,7 +131,7 @@ function showVerdict(view: PopupView): void {
   byId("sure", HTMLElement).textContent = told
     ? say("popup_sure", topicTitle(verdict.topic), confidence(verdict.probabilities[verdict.topic]!))
     : "";
-  const words = told ? verdict.words : [];
+  const words = told && view.study?.here == null ? verdict.words : [];
   byId("leading", HTMLElement).hidden = words.length === 0;
   byId("words", HTMLElement).replaceChildren(
     ...words.map(({ word, share }) => {
@@ -139,8 +165,8 @@ function sentence({ state, shown, cannotTell }: PopupView): string {
   return shown === NON_SENSITIVE ? say("popup_not_sensitive") : say("popup_about", aboutTopic(shown));
 }
 
-function showTrackers({ state, trackers, others, remembered, shown }: PopupView): void {
-  byId("trackers", HTMLElement).hidden = state !== "ready" && state !== "waiting";
+function showTrackers({ state, trackers, others, remembered, shown, study }: PopupView): void {
+  byId("trackers", HTMLElement).hidden = (state !== "ready" && state !== "waiting") || study?.here != null;
   const companies = new Set(trackers.map(({ company }) => company)).size;
   const key = ["popup_trackers_none", "popup_trackers_one"][companies] ?? "popup_trackers";
   byId("tracker-count", HTMLElement).textContent = say(key, String(companies));

@@ -1,7 +1,7 @@
 /** Every upload there ever was, in plain words. */
 
-import { language, say } from "../../localise";
-import { ask, type Sent } from "../../messages";
+import { language, say, topicTitle } from "../../localise";
+import { ask, type Sent, type SentAnswer } from "../../messages";
 import { newsText } from "../shared/news_text";
 import { byId, dateAndTime, newElement, putTexts, showingProblems } from "../shared/page";
 
@@ -9,11 +9,13 @@ const BYTES_PER_NUMBER = 2;
 
 putTexts();
 void showingProblems(async () => {
-  const { sent, news } = await ask("sent", {});
+  const { sent, answers, news } = await ask("sent", {});
   byId("news", HTMLElement).hidden = news === null;
   byId("news", HTMLElement).textContent = news === null ? "" : newsText(news);
-  byId("none", HTMLElement).hidden = sent.length > 0;
+  byId("none", HTMLElement).hidden = sent.length > 0 || answers.length > 0;
   byId("uploads", HTMLElement).replaceChildren(...sent.map(upload));
+  byId("of-studies", HTMLElement).hidden = answers.length === 0;
+  byId("answers", HTMLElement).replaceChildren(...answers.map(taskAnswer));
 });
 
 function upload(sent: Sent): HTMLElement {
@@ -43,6 +45,17 @@ function upload(sent: Sent): HTMLElement {
     ),
     facts,
   );
+  return entry;
+}
+
+function taskAnswer({ time, server, number, state, label, outcome }: SentAnswer): HTMLElement {
+  const entry = newElement("li", "", "card");
+  const said =
+    label === null
+      ? say(`sent_task_${state}`, String(number))
+      : say("sent_task_class", String(number), topicTitle(label));
+  const about = [dateAndTime(time), server, say(`sent_outcome_${outcome}`)].join(" · ");
+  entry.append(newElement("p", said), newElement("p", about, "faint"));
   return entry;
 }
 

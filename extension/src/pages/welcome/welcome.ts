@@ -2,9 +2,11 @@
  * The first page: three questions, each with its own box, none of them ticked. Until they are answered nothing happens.
  */
 
+import { BadInput } from "../../core/bad_input";
 import { askToCollect } from "../../data_collection";
+import { type Invitation, readJoinLink } from "../../join_link";
 import { say } from "../../localise";
-import { ask } from "../../messages";
+import { ask, Problem } from "../../messages";
 import { byId, putTexts, showingProblems, showStatus, when } from "../shared/page";
 
 const box = (id: string) => byId(id, HTMLInputElement);
@@ -16,13 +18,21 @@ void showingProblems(showChoices).finally(() => {
   byId("save", HTMLButtonElement).disabled = false;
 });
 
-when("contributing", "change", async () => {
-  byId("where", HTMLElement).hidden = !box("contributing").checked;
+for (const id of ["contributing", "studies"]) when(id, "change", async () => showWhere());
+
+when("link", "change", async () => {
+  const text = box("link").value.trim();
+  if (text === "") return;
+  const { server, invitation } = linked(text);
+  box("server").value = server;
+  box("invitation").value = invitation;
+  showWhere();
+  showStatus(say("welcome_linked", server));
 });
 
 when("save", "click", async () => {
   const [classifying, contributing, studies] = ["classifying", "contributing", "studies"].map((id) => box(id).checked);
-  if (contributing && !(await askToCollect())) return showStatus(say("problem_collection"), true);
+  if ((contributing || studies) && !(await askToCollect())) return showStatus(say("problem_collection"), true);
   await ask("consent", {
     classifying: classifying!,
     contributing: contributing!,
@@ -41,5 +51,19 @@ async function showChoices(): Promise<void> {
   box("studies").checked = settings.studies;
   box("server").value = settings.server;
   box("invitation").value = settings.invitation;
-  byId("where", HTMLElement).hidden = !settings.contributing;
+  showWhere();
+}
+
+/** Server and code are asked for where they are of use, or known from a link. */
+function showWhere(): void {
+  const asked = box("contributing").checked || box("studies").checked;
+  byId("where", HTMLElement).hidden = !asked && box("server").value === "";
+}
+
+function linked(text: string): Invitation {
+  try {
+    return readJoinLink(text);
+  } catch (error) {
+    throw error instanceof BadInput ? new Problem(error.message) : error;
+  }
 }
