@@ -142,9 +142,7 @@ def through_http(setting: Setting, run: StudyRun, rule: str, folder: Path) -> di
         wanted["EITR_FIRST_MODEL"] = setting.start.argument
     people = people_of(run, setting.pages.study_labels)
     with ExitStack() as stack:
-        server = stack.enter_context(
-            study_server(folder, setting.pages, run.clients, run.seed, wanted)
-        )
+        server = stack.enter_context(study_server(folder, setting.pages, run.clients, run.seed, wanted))
         first_page = min(row["id"] for row in server.table("SELECT id FROM study_pages"))
         clients = [Client(server, run, person, setting.pages) for person in people]
         for client in clients:
@@ -155,7 +153,7 @@ def through_http(setting: Setting, run: StudyRun, rule: str, folder: Path) -> di
         if setting.browsers:
             from benchmarks.study_browsers import chromium_windows
 
-            windows = stack.enter_context(chromium_windows(folder, server, people[: setting.browsers]))
+            windows = stack.enter_context(chromium_windows(server, people[: setting.browsers], first_page))
         with ThreadPoolExecutor(THREADS) as pool:
             codes = server.codes[len(windows) :]
             joined = clients[len(windows) :]

@@ -86,7 +86,16 @@ def study_server(
     process = Process(command, port, folder / "serve.log", environment)
     try:
         process.wait("/readyz")
-        chosen = ("--seed", str(seed), "--founders", "--unbounded", "--set", "uses_per_page=40", "--set", "copies=always")
+        chosen = (
+            "--seed",
+            str(seed),
+            "--founders",
+            "--unbounded",
+            "--set",
+            "uses_per_page=40",
+            "--set",
+            "copies=always",
+        )
         eitr("study", "create", SLUG, "Pages about COVID-19", *chosen)
         eitr("study", "pages", SLUG, str(listed), "--copies", str(folder / "copies"))
         codes = eitr("study", "invite", SLUG, str(people)).split()
@@ -123,8 +132,6 @@ def _write_pages(folder: Path, pages: StudyPages) -> Path:
 
 
 def _html(page: Any) -> str:
-    title, about, words, text = (
-        html.escape(part) for part in (page.title, page.description, page.keywords, page.text)
-    )
+    title, about, words, text = (html.escape(part) for part in (page.title, page.description, page.keywords, page.text))
     metas = f'<meta name="description" content="{about}"><meta name="keywords" content="{words}">'
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>{metas}<p>{text}</p></html>'

@@ -116,9 +116,7 @@ def _build(options: argparse.Namespace) -> int:
         evaluations = rewrite_card(options.data_dir, out, options.seed, date=options.date, measured=measured)
     else:
         unknown = PANDEMIC if options.before_pandemic else ()
-        report = build(
-            options.data_dir, out, options.seed, _say, date=options.date, measured=measured, unknown=unknown
-        )
+        report = build(options.data_dir, out, options.seed, _say, date=options.date, measured=measured, unknown=unknown)
         evaluations = report.evaluations
     for name, evaluation in evaluations.items():
         print(f"{name:24} accuracy {evaluation.accuracy:.3f}  macro recall {evaluation.macro_recall:.3f}")

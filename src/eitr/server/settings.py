@@ -130,8 +130,8 @@ class ServerSettings(BaseSettings):
     )
     first_model: Path | None = Field(
         None,
-        description="The folder of the model that a new server begins with: model.safetensors, vocabulary.json and, for "
-        "private training, pool.bin; none: the model of the package. Ignored once there is a model.",
+        description="The folder of the model that a new server begins with: model.safetensors, vocabulary.json and, "
+        "for private training, pool.bin; none: the model of the package. Ignored once there is a model.",
     )
     validation_pages: Path | None = Field(
         None, description="Pages of known class that models are scored with, JSON lines; none: those of the package."

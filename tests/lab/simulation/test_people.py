@@ -1,5 +1,7 @@
 """What simulated people say about pages."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -70,7 +72,7 @@ def test_confused_people_are_confused_by_the_same_pages():
     kind = PersonKind(name="confused", narrow=0.6)
     missed = [set(np.flatnonzero(labels_of(kind, 0, person, PAGES, TRUTH) != TRUTH)) for person in range(6)]
     missed.sort(key=len)
-    assert all(less <= more for less, more in zip(missed, missed[1:], strict=False))
+    assert all(less <= more for less, more in itertools.pairwise(missed))
     assert len(missed[-1]) > len(missed[0])
 
 

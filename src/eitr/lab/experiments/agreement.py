@@ -78,7 +78,9 @@ class Agreement(Experiment):
             panel.plot(place + spread, kappas, "o", color=style.colour, markersize=4)
             panel.plot([place - 0.25, place + 0.25], [np.mean(kappas)] * 2, color=style.colour)
         panel.axhline(KAPPA, color=BLACK, linestyle=(0, (4, 2)), label="the paper's experts: 0.56")
-        panel.set_xticks(range(len(RATERS)), [f"{careful} careful, {confused} confused" for careful, confused in RATERS])
+        panel.set_xticks(
+            range(len(RATERS)), [f"{careful} careful, {confused} confused" for careful, confused in RATERS]
+        )
         panel.set_ylabel("Fleiss' kappa")
         panel.set_title("Agreement of four simulated raters; a point is a group, a line their mean")
         panel.legend()

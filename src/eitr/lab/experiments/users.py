@@ -265,7 +265,7 @@ def _area(results: Results, rule: str) -> ClaimVerdict:
 
 def _intermediate(results: Results, rule: str) -> ClaimVerdict:
     ends = np.concatenate([one["reputation"][-1] for one in _where(results, PAPER, 0.0, rule)])
-    middle, high, low = ((LOW < ends) & (ends < HIGH)).mean(), (ends >= HIGH).mean(), (ends <= LOW).mean()
+    middle, high, low = ((ends > LOW) & (ends < HIGH)).mean(), (ends >= HIGH).mean(), (ends <= LOW).mean()
     return ClaimVerdict(
         claim="Most people have an intermediate reputation, some a very high one, and a few a very low one.",
         measured=f"{100 * middle:.0f} % between {LOW} and {HIGH}, {100 * high:.0f} % above, {100 * low:.0f} % below; "

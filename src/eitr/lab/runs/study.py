@@ -25,9 +25,8 @@ from typing import ClassVar
 
 from eitr.aggregation.interface import Rule
 from eitr.errors import InputError
-from eitr.lab.runs.private_training import NEEDS_START, PrivateTraining
+from eitr.lab.runs.private_training import PrivateTraining
 from eitr.lab.runs.run import Run
-from eitr.lab.runs.start import RANDOM
 from eitr.model.plan import TrainingPlan
 
 
@@ -94,8 +93,6 @@ class StudyRun(Run):
             raise InputError(f"the concentration of the draw must be above 0, not {self.alpha}")
         if not self.people or abs(sum(kind.share for kind in self.people) - 1) > 1e-9:
             raise InputError("the shares of the kinds of people must sum to 1")
-        if self.training is not None and self.start == RANDOM:
-            raise InputError(NEEDS_START)
 
     @property
     def attackers(self) -> int:

@@ -80,9 +80,7 @@ def compute(
         yield from _studies(runs, context, examples, start)
 
 
-def _studies(
-    runs: Sequence[Run], context: Context, examples: Examples, start: StartModel | None
-) -> Iterator[Computed]:
+def _studies(runs: Sequence[Run], context: Context, examples: Examples, start: StartModel | None) -> Iterator[Computed]:
     rated = [run for run in runs if isinstance(run, RatingRun)]
     if rated:
         yield from import_module("eitr.lab.simulation.ratings").run_all(rated, examples)

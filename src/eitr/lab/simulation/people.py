@@ -60,9 +60,7 @@ def label_of(kind: PersonKind, seed: int, person: int, page: int, truth: int) ->
     return opposite if _chance(seed, Stream.CLARITY, page) < doubtful else truth
 
 
-def labels_of(
-    kind: PersonKind, seed: int, person: int, pages: Sequence[int], truth: ArrayLike
-) -> NDArray[np.int64]:
+def labels_of(kind: PersonKind, seed: int, person: int, pages: Sequence[int], truth: ArrayLike) -> NDArray[np.int64]:
     """Return the classes that a person gives to pages; `truth` has the class of each page of the study."""
     known = np.asarray(truth, np.int64)
     return np.array([label_of(kind, seed, person, page, int(known[page])) for page in pages], np.int64)

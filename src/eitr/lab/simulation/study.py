@@ -278,9 +278,7 @@ def measures(chances: NDArray[np.float32], truth: NDArray[np.int64]) -> dict[str
     }
 
 
-def run_all(
-    runs: Sequence[StudyRun], examples: Examples, start: StartModel, context: Context
-) -> Iterator[Computed]:
+def run_all(runs: Sequence[StudyRun], examples: Examples, start: StartModel, context: Context) -> Iterator[Computed]:
     """Compute studies one after the other, their people on threads."""
     study, truth = (np.flatnonzero(examples.test == test) for test in (False, True))
     pages = (examples.rows.take(study), examples.labels[study])

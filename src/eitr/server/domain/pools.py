@@ -13,7 +13,6 @@ from eitr.server.db.connection import Database
 from eitr.server.db.tables import PoolRow, VocabularyRow
 from eitr.server.domain.clock import now
 
-
 FILE = "pool.bin"
 
 
