@@ -28,7 +28,7 @@ MOST_PAGES = 300
 def make_classifier(
     training: Pages, recipe: Recipe, seed: int, progress: Progress, unknown: Collection[str] = ()
 ) -> Classifier:
-    """Return a classifier that was trained on the pages and on our own material, before anybody used `unknown` words."""
+    """Return a classifier that was trained on the pages and on our own material, without those with `unknown` words."""
     training = pages_without(training, unknown)
     languages: Sequence[str] = LANGUAGES
     if recipe.without == Ingredient.LANGUAGES:

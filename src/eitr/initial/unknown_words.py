@@ -10,7 +10,28 @@ from eitr.initial.material import Material
 from eitr.initial.sources import Pages
 
 PANDEMIC = frozenset(
-    ["corona", "coronapandemie", "coronavirus", "coronaviruses", "cov", "covid", "ncov", "pandemic", "pandemics", "pandemia", "pandemie", "pandemien", "lockdown", "lockdowns", "distancing", "quarantine", "quarantined", "quarantines", "sars", "wuhan"]
+    {
+        "corona",
+        "coronapandemie",
+        "coronavirus",
+        "coronaviruses",
+        "cov",
+        "covid",
+        "distancing",
+        "lockdown",
+        "lockdowns",
+        "ncov",
+        "pandemia",
+        "pandemic",
+        "pandemics",
+        "pandemie",
+        "pandemien",
+        "quarantine",
+        "quarantined",
+        "quarantines",
+        "sars",
+        "wuhan",
+    }
 )
 """The words of the pandemic: new ones, and those that hardly any page used before it."""
 
