@@ -51,9 +51,9 @@ from eitr.lab.simulation.study import (
     private_update,
     training_seed,
 )
-from eitr.model import predict
-from eitr.model.private import trained_from
+from eitr.model import Vector, predict
 from eitr.model.round_plan import FULL_STEP
+from eitr.model.update_encoding import PARAMETERS, encoded
 from eitr.pages import Page
 from eitr.server.domain.keys import Key
 from eitr.server.domain.round_aggregation import secret_factors
@@ -79,6 +79,7 @@ class Setting:
     seed: int
     browsers: int
     defaults: bool
+    pages_each: int = 20
 
     def run(self, rule: str, training: str, malicious: float) -> StudyRun:
         """Return the run of the lab that a trial corresponds to."""
@@ -88,6 +89,7 @@ class Setting:
             start=self.start.name,
             rule=paper_rule(rule),
             clients=self.people,
+            pages_each=self.pages_each,
             rounds=self.rounds,
             malicious=malicious,
             training=PrivateTraining(learning_rate=rate) if training == PRIVATE else None,
@@ -114,15 +116,13 @@ class Client:
         if done.done != len(found):
             raise InputError(f"person {self.person.number} labelled {len(found)} pages, and {done.done} count")
 
-    def send(self, call: OpenRound, number: int, upper: UpperLayers | None) -> None:
-        """Train and send."""
+    def send(self, call: OpenRound, number: int, base: Vector, upper: UpperLayers | None) -> None:
+        """Train and send. A private step needs no other words than those of the study, so one download is enough."""
         person, run = self.person, self._run
         if upper is not None:
-            network, vector = self.participant.model(call.base).model
-            first = trained_from(network, run.training.layers if run.training else 1)
-            vector = vector.copy()
-            vector[first:] = private_update(run, person, number, upper, vector[first:])
-            self.participant.send(call, vector)
+            trained = base[-upper.network.size :]
+            update = private_update(run, person, number, upper, trained)
+            self.participant.send_bytes(call.id, encoded(PARAMETERS, update, trained))
             return
         theirs = replace(call, plan=own_plan(run, person))
         pages: list[Page] = [self._pages.study[place] for place in person.pages]
@@ -142,7 +142,7 @@ def through_http(setting: Setting, run: StudyRun, rule: str, folder: Path) -> di
         wanted["EITR_FIRST_MODEL"] = setting.start.argument
     people = people_of(run, setting.pages.study_labels)
     with ExitStack() as stack:
-        server = stack.enter_context(study_server(folder, setting.pages, run.clients, run.seed, wanted))
+        server = stack.enter_context(study_server(folder, setting.pages, run, wanted))
         first_page = min(row["id"] for row in server.table("SELECT id FROM study_pages"))
         clients = [Client(server, run, person, setting.pages) for person in people]
         for client in clients:
@@ -194,7 +194,7 @@ def federated(
         if number <= run.rounds:
             for window in windows:
                 window.learn()
-            list(pool.map(lambda client: client.send(call, number, upper), clients))  # noqa: B023 - used at once
+            list(pool.map(lambda client: client.send(call, number, vector, upper), clients))  # noqa: B023 - used at once
     return found, vector
 
 
@@ -328,7 +328,15 @@ def main() -> None:
         raise SystemExit("a study starts from a trained model: give --start shipped, or a folder")
     pages = read_pages(options.data, options.data_dir)
     setting = Setting(
-        pages, start, options.data, options.people, options.rounds, options.seed, options.browsers, options.defaults
+        pages,
+        start,
+        options.data,
+        options.people,
+        options.rounds,
+        options.seed,
+        options.browsers,
+        options.defaults,
+        options.pages_each,
     )
     results: list[dict[str, Any]] = []
     if options.to.with_suffix(".json").is_file():
@@ -352,6 +360,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rule", default="fused", help="rules, with commas")
     parser.add_argument("--malicious", default="0,0.1,0.3", help="shares of malicious people, with commas")
     parser.add_argument("--people", type=int, default=50)
+    parser.add_argument("--pages-each", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--browsers", type=int, default=0, help="so many of the people are Chromium windows")

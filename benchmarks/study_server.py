@@ -19,6 +19,7 @@ from benchmarks.server_process import ROOT, Process, free_port
 from benchmarks.study_pages import StudyPages
 from eitr.client import Participant, Task
 from eitr.errors import InputError
+from eitr.lab.runs.study import StudyRun
 from eitr.taxonomy import NAMES
 
 SLUG = "covid-19"
@@ -64,13 +65,11 @@ class StudyServer:
 
 
 @contextmanager
-def study_server(
-    folder: Path, pages: StudyPages, people: int, seed: int, settings: Mapping[str, str]
-) -> Iterator[StudyServer]:
+def study_server(folder: Path, pages: StudyPages, run: StudyRun, settings: Mapping[str, str]) -> Iterator[StudyServer]:
     """Run `eitr serve` in a new folder, and create a study there by the command line."""
     port, server = free_port(), folder / "server"
     environment = {**SETTINGS, **settings, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    environment |= dict.fromkeys(("EITR_QUORUM", "EITR_MINIMUM", "EITR_MAXIMUM"), str(people))
+    environment |= dict.fromkeys(("EITR_QUORUM", "EITR_MINIMUM", "EITR_MAXIMUM"), str(run.clients))
 
     def eitr(*arguments: str) -> str:
         command = [*COMMAND, *arguments, "--folder", str(server)]
@@ -86,19 +85,12 @@ def study_server(
     process = Process(command, port, folder / "serve.log", environment)
     try:
         process.wait("/readyz")
-        chosen = (
-            "--seed",
-            str(seed),
-            "--founders",
-            "--unbounded",
-            "--set",
-            "uses_per_page=40",
-            "--set",
-            "copies=always",
-        )
+        wanted = (f"pages_per_person={run.pages_each}", f"alpha={run.alpha}", "uses_per_page=40", "copies=always")
+        chosen = [word for one in wanted for word in ("--set", one)]
+        chosen += ["--seed", str(run.seed), "--founders", "--unbounded"]
         eitr("study", "create", SLUG, "Pages about COVID-19", *chosen)
         eitr("study", "pages", SLUG, str(listed), "--copies", str(folder / "copies"))
-        codes = eitr("study", "invite", SLUG, str(people)).split()
+        codes = eitr("study", "invite", SLUG, str(run.clients)).split()
         eitr("study", "open", SLUG)
         yield StudyServer(f"http://127.0.0.1:{port}", server, codes)
     finally:
