@@ -34,9 +34,9 @@ class Agreement(Experiment):
     paper = "Section V"
     note = (
         "The raters are simulated. Each starts from the class that the data give a page, and errs by the model of "
-        "human error in docs/lab.md, whose careful people were given an error that is compatible with the paper's "
-        "kappa. So this cannot show how far experts agree about these pages. It shows which kappa goes with which "
-        "errors, and how good a ground truth is that such raters agree on. Ratings are compared as sensitive or not. "
+        "human error in docs/lab.md. So this cannot show how far experts agree about these pages. It shows which kappa "
+        "goes with which errors, and how good a ground truth is that such raters agree on. Ratings are compared as "
+        "sensitive or not. "
         "Agreed: at least half of the pairs of raters agree, three of four. Interval: bootstrap over the pages, 95 %."
     )
 

@@ -5,8 +5,9 @@ its numbers come from:
 
 - *careful* people slip on 3.3 % of the pages: the mean share of wrong labels in ten well-known test sets (Northcutt,
   Athalye and Mueller, "Pervasive label errors in test sets destabilize machine learning benchmarks", NeurIPS 2021).
-  They also differ in what they call sensitive, on up to a tenth of the pages: with an error of about 8 % each, four
-  raters of 100 pages, 85 of them sensitive, reach about the kappa of 0.56 that the paper reports of its experts.
+  They also differ in what they call sensitive, on up to a tenth of the pages, which makes an error of about 8 %. If
+  errors were independent, four raters of 100 pages, 85 of them sensitive, would then have the kappa of 0.56 that the
+  paper reports of its experts. Here raters doubt the same pages, and agree more: the experiment `agreement` tells.
 - *hurried* people are 12 % of all: of the students who filled in a long survey for credit, 10 to 12 % were careless
   (Meade and Craig, "Identifying careless responses in survey data", Psychological Methods 17, 2012). Their share of
   slips, 30 %, is an assumption: they judge many pages by the title.
