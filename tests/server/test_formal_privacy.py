@@ -11,14 +11,13 @@ from sqlalchemy import select
 
 from eitr.errors import InputError
 from eitr.model import Network
-from eitr.model.private import PrivatePlan
+from eitr.model.private import PrivatePlan, without_cover
 from eitr.model.published_noise import epsilon, longest_step
 from eitr.pages.pool import Pool
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import PoolRow, RoundRow, RoundStatus
 from eitr.server.domain import formal_privacy
 from eitr.server.domain.backup import back_up, restore
-from eitr.server.domain.round_aggregation import without_cover
 from eitr.server.settings import ServerSettings, read_settings
 from tests.server.federation import Federation
 
@@ -98,7 +97,8 @@ def test_a_hostile_update_moves_the_mean_by_its_share_of_the_bound(make: Make) -
         content = session.scalars(select(PoolRow.content)).one()
     pool = Pool.from_bytes(content, width=Network().inputs)
     assert isinstance(federation.plan, PrivatePlan)
-    nothing = 2 * trained - without_cover(trained[None], Network(), federation.base, pool, federation.plan)[0]
+    cover = (pool.rows, pool.labels)
+    nothing = 2 * trained - without_cover(trained[None], Network(), federation.base, cover, federation.plan)[0]
     quiet = {person: nothing.astype("<f4").tobytes() for person in people[1:]}
     step = step_of(federation, ended_round(federation, data={people[0]: huge, **quiet}))
     assert np.linalg.norm(step) == pytest.approx(longest(federation) / 4, rel=1e-3)

@@ -8,14 +8,14 @@ from sqlalchemy import select
 
 from eitr.model.classifier import Classifier
 from eitr.server.db.tables import AuditRow, ModelRow, RoundStatus
-from eitr.server.domain.models import publish, publish_shipped, roll_back
+from eitr.server.domain.models import publish, publish_first, roll_back
 from eitr.server.domain.retention import Retention
 from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation
 from tests.server.federation import Federation
 
 
 def test_version_one_is_the_shipped_model_and_is_published_once(federation: Federation) -> None:
-    publish_shipped(federation.database, federation.scoring)
+    publish_first(federation.database, federation.scoring)
     shipped = Classifier.shipped()
     current = federation.models.current()
     assert current.version == 1

@@ -177,7 +177,7 @@ def test_a_plan_that_participants_refuse_is_an_error_at_the_start(
 def test_a_model_without_a_pool_is_named_at_the_start_and_has_no_private_rounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("eitr.server.domain.pools.add_shipped", lambda _database: None)
+    monkeypatch.setattr("eitr.server.domain.pools.add_first", lambda *_: None)
     with caplog.at_level(logging.WARNING, "eitr.server"):
         services = next(make_services(tmp_path))
     assert "no pool of cover pages" in caplog.text

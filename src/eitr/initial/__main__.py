@@ -17,6 +17,7 @@ from eitr.initial.fit import Ingredient, Recipe
 from eitr.initial.leaving_out import judge_model, judge_recipe, read_model
 from eitr.initial.pool import build_pool
 from eitr.initial.sources import read_sources
+from eitr.initial.unknown_words import PANDEMIC
 from eitr.initial.yardstick import Verdicts, measure
 from eitr.initial.yardstick_report import RECIPE, WITHOUT, markdown, svg
 from eitr.io.atomic import write_together
@@ -40,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.without and (options.model or not options.evaluate):
         parser.error("--without needs --evaluate and no --model: it trains without the ingredient")
+    if options.before_pandemic and (options.evaluate or not options.out):
+        parser.error("--before-pandemic builds a model beside the shipped one: name its folder by --out")
     if options.render and not options.beside:
         parser.error("--render needs --beside: the evaluation.json files to write about")
     if not (options.render or options.data_dir):
@@ -67,6 +70,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--date", default="not given", help="the date to write on the model card")
+    parser.add_argument(
+        "--before-pandemic",
+        action="store_true",
+        help="leave out the words of the pandemic and all pages that use them: the start of a study about a new topic",
+    )
     parser.add_argument("--pool", action="store_true", help="build the pool of cover pages for the vocabulary there is")
     parser.add_argument("--card", action="store_true", help="write only the model card, of the model there is")
     parser.add_argument(
@@ -107,7 +115,8 @@ def _build(options: argparse.Namespace) -> int:
     if options.card:
         evaluations = rewrite_card(options.data_dir, out, options.seed, date=options.date, measured=measured)
     else:
-        report = build(options.data_dir, out, options.seed, _say, date=options.date, measured=measured)
+        unknown = PANDEMIC if options.before_pandemic else ()
+        report = build(options.data_dir, out, options.seed, _say, date=options.date, measured=measured, unknown=unknown)
         evaluations = report.evaluations
     for name, evaluation in evaluations.items():
         print(f"{name:24} accuracy {evaluation.accuracy:.3f}  macro recall {evaluation.macro_recall:.3f}")

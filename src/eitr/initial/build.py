@@ -1,6 +1,6 @@
 """From the data folder to the files of the package: vocabulary, model, card, numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,19 +42,21 @@ def build(
     date: str = "not given",
     recipe: Recipe | None = None,
     measured: Measured | None = None,
+    unknown: Collection[str] = (),
 ) -> Report:
     """Choose the words, train, judge, and write all files to `out_dir`; nothing is written if a step fails.
 
     `data_dir` must hold `news_rows.jsonl.gz` and `news_sections.jsonl.gz`; the sets that are there only to judge
     by are used where they exist. The same data and seed give the same bytes on the same machine.
 
-    `measured` is what the yardstick found on sources that were left out, for the card.
+    `measured` is what the yardstick found on sources that were left out, for the card. `unknown` words get no place in
+    the vocabulary, and pages that use them are not trained on.
     """
     recipe = recipe or Recipe()
     progress("reading the data")
     sets = _evaluation_sets(data_dir)
     training = for_training(read_sources(data_dir))
-    classifier = make_classifier(training, recipe, seed, progress)
+    classifier = make_classifier(training, recipe, seed, progress, unknown)
     vocabulary, (network, vector) = classifier.vocabulary, classifier.model
     progress("evaluating the model")
     evaluations = _evaluated(classifier, sets)

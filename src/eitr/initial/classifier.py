@@ -1,6 +1,6 @@
 """From training pages to a classifier: choose the words, train, calibrate."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from eitr.initial.fit import Ingredient, Progress, Recipe, fit
 from eitr.initial.languages import foreign_forms, sketches
 from eitr.initial.material import Material, material
 from eitr.initial.sources import NEWS, Pages
+from eitr.initial.unknown_words import material_without, pages_without
 from eitr.initial.vocabulary_choice import weighted, with_forms
 from eitr.model import Classifier, Model, Network, Vector
 from eitr.pages.language import LANGUAGES
@@ -24,8 +25,11 @@ MOST_PAGES = 300
 """Pieces are made of at most so many pages of one class and source."""
 
 
-def make_classifier(training: Pages, recipe: Recipe, seed: int, progress: Progress) -> Classifier:
-    """Return a classifier that was trained on the pages and on our own material."""
+def make_classifier(
+    training: Pages, recipe: Recipe, seed: int, progress: Progress, unknown: Collection[str] = ()
+) -> Classifier:
+    """Return a classifier that was trained on the pages and on our own material, without those with `unknown` words."""
+    training = pages_without(training, unknown)
     languages: Sequence[str] = LANGUAGES
     if recipe.without == Ingredient.LANGUAGES:
         languages = LANGUAGES[:1]
@@ -33,9 +37,9 @@ def make_classifier(training: Pages, recipe: Recipe, seed: int, progress: Progre
     rows, sources = headlines_and_pages(training)
     if recipe.without == Ingredient.DATA:
         sources = {}
-    vocabulary = choose_vocabulary(rows, sources, languages)
+    vocabulary = choose_vocabulary(rows, sources, languages, unknown)
     sketched = languages[1:] if recipe.without == Ingredient.HARD_NEGATIVES else languages
-    ours = with_more_sketches(material(), sketched)
+    ours = material_without(with_more_sketches(material(), sketched), unknown)
     vector = calibrated_fit(vocabulary, rows, sources, ours, recipe, seed, progress)
     return Classifier(Model(network_for(vocabulary), vector), vocabulary)
 
@@ -49,10 +53,12 @@ def headlines_and_pages(training: Pages) -> tuple[Sequence[Labelled], Pages]:
     return training.get(NEWS) or pieces(sources), sources
 
 
-def choose_vocabulary(rows: Sequence[Labelled], sources: Pages, languages: Sequence[str] = LANGUAGES) -> Vocabulary:
+def choose_vocabulary(
+    rows: Sequence[Labelled], sources: Pages, languages: Sequence[str] = LANGUAGES, unknown: Collection[str] = ()
+) -> Vocabulary:
     """Choose English words by the headlines and by pieces of real pages; words of other languages count as them."""
     documents = [*rows, *pieces(sources)]
-    words, forms = with_forms(documents, material())
+    words, forms = with_forms(documents, material_without(material(), unknown))
     places = {word: place for place, word in enumerate(words)} | forms
     return weighted(words, documents, forms, foreign_forms(places) if len(languages) > 1 else {})
 

@@ -135,6 +135,22 @@ def expected_cover_step(
     return -plan.learning_rate * plan.cover_pages / len(pool) * whole
 
 
+def without_cover(
+    updates: NDArray[np.float32],
+    network: Network,
+    base: Vector,
+    pool: tuple["SparseRows", ArrayLike],
+    plan: PrivatePlan,
+) -> NDArray[np.float32]:
+    """Return updates, (n, trained parameters), minus the step that cover pages cause on average.
+
+    What is left are own pages, noise, and how each draw differs from the mean. The step that is subtracted is not added
+    to the new model: it would train the model on the pool again in every round.
+    """
+    step = expected_cover_step(network, base, *pool, plan)
+    return np.asarray(updates - step, np.float32)
+
+
 def gradient_lengths(network: Network, vector: Vector, rows: "SparseRows", labels: ArrayLike, *, layers: int) -> Floats:
     """Return the length of each page's gradient over the last layers."""
     return _lengths(*_pages(network, vector, rows, labels, layers))

@@ -128,6 +128,11 @@ class ServerSettings(BaseSettings):
     rule_settings: Annotated[list[str], NoDecode] = Field(
         [], description='Its settings, such as ramp=5,low=0.5, or as a JSON list: ["ramp=5"].'
     )
+    first_model: Path | None = Field(
+        None,
+        description="The folder of the model that a new server begins with: model.safetensors, vocabulary.json and, "
+        "for private training, pool.bin; none: the model of the package. Ignored once there is a model.",
+    )
     validation_pages: Path | None = Field(
         None, description="Pages of known class that models are scored with, JSON lines; none: those of the package."
     )

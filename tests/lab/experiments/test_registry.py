@@ -32,6 +32,8 @@ def test_experiments_come_in_the_order_of_the_paper_and_then_ours():
         "looping",
         "hyper",
         "weights",
+        "users",
+        "agreement",
         "images",
         "clients-100",
         "theory",

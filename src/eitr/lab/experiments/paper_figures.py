@@ -1,7 +1,7 @@
 """The figures of the paper: their numbers in print, by the names that the paper's source gives them.
 
 LaTeX numbers figures in the order of their captions. Numbers that are missing here show nothing that the lab computes:
-2 is an overview of the method, 13 the extension, 14 the study with users.
+2 is an overview of the method, 13 the extension.
 """
 
 NUMBERS = {
@@ -16,6 +16,7 @@ NUMBERS = {
     "loop_attack": 10,
     "hyper": 11,
     "comparision": 12,
+    "real_user": 14,
     "CIFAR_attack": 15,
     "convergence_100": 16,
     "attack_100": 17,

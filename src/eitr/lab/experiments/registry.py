@@ -13,6 +13,7 @@ from typing import Any
 from eitr import plugins
 from eitr.errors import InputError
 from eitr.lab.experiments.ablation import Ablation
+from eitr.lab.experiments.agreement import Agreement
 from eitr.lab.experiments.attacker_epochs import AttackerEpochs
 from eitr.lab.experiments.attackers import Attackers
 from eitr.lab.experiments.centralised import Centralised
@@ -36,6 +37,7 @@ from eitr.lab.experiments.reputation_loop import ReputationLoop
 from eitr.lab.experiments.reputation_once import ReputationOnce
 from eitr.lab.experiments.robustness import Robustness
 from eitr.lab.experiments.theory import Theory
+from eitr.lab.experiments.users import Users
 from eitr.lab.experiments.weights import Weights
 from eitr.lab.results.metadata import COMPARE
 
@@ -54,6 +56,8 @@ _OWN: dict[str, Experiment] = {
         Looping,
         Hyper,
         Weights,
+        Users,
+        Agreement,
         ImagesExperiment,
         Clients100,
         Theory,

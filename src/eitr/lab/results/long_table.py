@@ -23,10 +23,12 @@ GROUP_ROWS = 250_000
 PARAMETERS = ("kind", "data", "rule", "attack", "attackers", "clients", "alpha", "seed")
 """What a run is asked for by name, whatever its kind; null where its kind has no such thing."""
 _WHOLE = ("attackers", "clients", "seed")
-_BY_CLIENT = ("attacker", "counts")
+_BY_CLIENT = ("attacker", "counts", "kinds", "right_labels")
 """Arrays over clients, never over rounds, also where there are as many rounds as clients."""
 PARTICIPANTS = "participants"
 """The array (rounds, participants) that says who took part, where only some clients did."""
+_BY_PAGE = "page_"
+"""Begins the names of arrays over pages, whose quantities have the number of the page behind the name."""
 _BY_PARTICIPANT = ("weights", "reputation", "negative")
 """Arrays over rounds and those who took part."""
 
@@ -156,7 +158,10 @@ def _parts(result: Result, name: str, array: NDArray[Any]) -> Iterator[_Part]:
         yield _Part(name, array)
     elif array.ndim == 1:
         places = np.arange(len(array))
-        if name not in _BY_CLIENT and len(array) == rounds:
+        if name.startswith(_BY_PAGE):
+            for place, value in enumerate(array):
+                yield _Part(f"{name}.{place}", np.asarray(value))
+        elif name not in _BY_CLIENT and len(array) == rounds:
             yield _Part(name, array, round=places + 1)
         elif name not in _BY_CLIENT and rounds is not None and len(array) == rounds + 1:
             yield _Part(name, array, round=places)  # from round 0, the start, on

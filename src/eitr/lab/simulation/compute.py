@@ -18,6 +18,7 @@ from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.runs.privacy import DefenceRun
 from eitr.lab.runs.run import Run
 from eitr.lab.runs.start import RANDOM, StartModel
+from eitr.lab.runs.study import RatingRun, StudyRun
 from eitr.lab.simulation.context import Context
 from eitr.model.network import Network
 from eitr.pages.pool import Pool
@@ -30,7 +31,7 @@ KINDS = {
     "image": "eitr.lab.simulation.images.run",
 }
 """Where the runs that are computed one by one have their function `compute(run, context)`."""
-ON_PAGES = (FederatedRun, DefenceRun)
+ON_PAGES = (FederatedRun, DefenceRun, StudyRun, RatingRun)
 """The kinds of runs that are computed together, on the pages of a data set."""
 HIDDEN = (256, 32)
 """The hidden layers of the paper's network."""
@@ -75,11 +76,27 @@ def compute(
                     f"there are runs with the pool {run.pool}, and the pool of the start is {start.pool_digest}"
                 )
         yield from import_module("eitr.lab.simulation.privacy.run").run_all(observed, examples, start, context)
+    if examples is not None:
+        yield from _studies(runs, context, examples, start)
+
+
+def _studies(runs: Sequence[Run], context: Context, examples: Examples, start: StartModel | None) -> Iterator[Computed]:
+    rated = [run for run in runs if isinstance(run, RatingRun)]
+    if rated:
+        yield from import_module("eitr.lab.simulation.ratings").run_all(rated, examples)
+    studies = [run for run in runs if isinstance(run, StudyRun)]
+    if studies and start is not None:
+        yield from import_module("eitr.lab.simulation.study").run_all(studies, examples, start, context)
 
 
 def check_runs(runs: Sequence[Run], device: torch.device) -> None:
     """Refuse federations that cannot be computed on a device, before anything is."""
     for run in runs:
+        if isinstance(run, StudyRun) and run.start == RANDOM:
+            raise InputError(
+                "a study of a new topic starts from a trained model: give --start shipped, or a folder with "
+                "model.safetensors, vocabulary.json and pool.bin"
+            )
         if isinstance(run, DefenceRun) and run.start == RANDOM:
             raise InputError(
                 "what updates tell is measured with a trained model and its pool of cover pages: give --start shipped, "

@@ -54,7 +54,7 @@ def upper_federation(
 
     def features(rows: SparseRows) -> SparseRows:
         found = answers(lower, vector[:start], rows, np.arange(len(rows), dtype=np.int64))
-        return _sparse(np.maximum(found, np.float32(0)))
+        return sparse_rows(np.maximum(found, np.float32(0)))
 
     return UpperFederation(
         upper,
@@ -158,7 +158,7 @@ class _Pages(NamedTuple):
     labels: NDArray[np.int64]
 
 
-def _sparse(dense: NDArray[np.float32]) -> SparseRows:
+def sparse_rows(dense: NDArray[np.float32]) -> SparseRows:
     """Return an array (rows, columns) without its zeros."""
     numbers, columns = np.nonzero(dense)
     starts = np.zeros(len(dense) + 1, np.int64)

@@ -15,7 +15,7 @@ from eitr.server.domain.ingest import Ingest
 from eitr.server.domain.keys import FILE, Key
 from eitr.server.domain.limits import EnrolmentLimit, RequestLimit
 from eitr.server.domain.metrics import Metrics
-from eitr.server.domain.models import Models, publish_shipped
+from eitr.server.domain.models import Models, publish_first
 from eitr.server.domain.participants import Participants
 from eitr.server.domain.places import Places
 from eitr.server.domain.rounds import Rounds
@@ -37,8 +37,8 @@ def prepared_database(settings: ServerSettings) -> tuple[Database, ValidationSet
     schema.upgrade(database)
     database.overwrite_old_pages()
     scoring = ValidationSet(settings.validation_pages)
-    publish_shipped(database, scoring)
-    pools.add_shipped(database)
+    publish_first(database, scoring, settings.first_model)
+    pools.add_first(database, settings.first_model)
     Training(database, settings).check()
     return database, scoring
 

@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -208,16 +209,16 @@ def publish(
     return model
 
 
-def publish_shipped(database: Database, scoring: ValidationSet) -> None:
-    """Make the model of the package version 1, if there is no version yet."""
+def publish_first(database: Database, scoring: ValidationSet, folder: Path | None = None) -> None:
+    """Make the model of a folder, or of the package, version 1, if there is no version yet."""
     with database.reading() as session:
         if session.scalar(select(func.max(ModelRow.version))) is not None:
             return
-    shipped = Classifier.shipped()
-    content = shipped.vocabulary.to_json().encode()
+    first = Classifier.shipped() if folder is None else Classifier.load(folder)
+    content = first.vocabulary.to_json().encode()
     sha256 = hashlib.sha256(content).hexdigest()
-    network, vector = shipped.model
-    score = scoring.score(network, vector, shipped.vocabulary)
+    network, vector = first.model
+    score = scoring.score(network, vector, first.vocabulary)
     with database.writing() as session:
         if not database.sqlite:
             session.connection().exec_driver_sql("LOCK TABLE models IN EXCLUSIVE MODE")
@@ -226,7 +227,8 @@ def publish_shipped(database: Database, scoring: ValidationSet) -> None:
         session.add(VocabularyRow(sha256=sha256, content=content))
         session.flush()
         publish(session, origin="shipped", vector=vector, layers=network.layers, vocabulary=sha256, score=score)
-        session.add(AuditRow(at=now(), who="server", action="published the shipped model", detail={"version": 1}))
+        action = "published the shipped model" if folder is None else "published the first model"
+        session.add(AuditRow(at=now(), who="server", action=action, detail={"version": 1}))
 
 
 def roll_back(database: Database, version: int, who: str) -> int | None:

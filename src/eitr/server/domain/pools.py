@@ -2,6 +2,7 @@
 
 import hashlib
 from importlib.resources import files
+from pathlib import Path
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session, defer
@@ -12,11 +13,17 @@ from eitr.server.db.connection import Database
 from eitr.server.db.tables import PoolRow, VocabularyRow
 from eitr.server.domain.clock import now
 
+FILE = "pool.bin"
 
-def add_shipped(database: Database) -> None:
-    """Store the pool of the package, if a model of this server uses its vocabulary and it is not stored yet."""
-    content = files("eitr").joinpath("assets", "pool.bin").read_bytes()
-    add(database, content)
+
+def add_first(database: Database, folder: Path | None = None) -> None:
+    """Store the pool of the package, and that of a folder, if it has one.
+
+    A pool is stored if a model of this server uses its vocabulary and it is not stored yet.
+    """
+    add(database, files("eitr").joinpath("assets", FILE).read_bytes())
+    if folder is not None and (folder / FILE).is_file():
+        add(database, (folder / FILE).read_bytes())
 
 
 def add(database: Database, content: bytes) -> None:

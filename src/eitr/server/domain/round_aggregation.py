@@ -7,7 +7,7 @@ validation pages is computed once.
 
 import time
 from collections.abc import Collection, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from sqlalchemy.orm import Session
 from eitr.aggregation.fedavg import FedAvg
 from eitr.aggregation.interface import Floats, Result, Round, Rule
 from eitr.aggregation.rule_state import RuleState
+from eitr.aggregation.weight_factors import with_weight_factors
 from eitr.model import Network, Vector
-from eitr.model.private import PrivatePlan, expected_cover_step
+from eitr.model.private import PrivatePlan, without_cover
 from eitr.model.round_plan import first_trained, read_plan
 from eitr.model.update_encoding import decoded
 from eitr.pages.pool import Pool
@@ -120,7 +121,7 @@ class RoundAggregation:
             if isinstance(plan, PrivatePlan):
                 added_noise = plan.added_noise
                 pool = Pool.from_bytes(session.get_one(PoolRow, round.pool).content, width=network.inputs)
-                updates = without_cover(updates, network, vector, pool, plan)
+                updates = without_cover(updates, network, vector, (pool.rows, pool.labels), plan)
             refused = sorted(
                 {*session.scalars(select(RefusalRow.participant).where(RefusalRow.round == id))}
                 - moderation.left_out(session)
@@ -225,34 +226,15 @@ class RoundAggregation:
             yield ObservationRow(round=found.round, participant=participant, refused=True, reputation=reputation)
 
 
-def without_cover(
-    updates: NDArray[np.float32], network: Network, base: Vector, pool: Pool, plan: PrivatePlan
-) -> NDArray[np.float32]:
-    """Return updates, (n, trained parameters), minus the step that cover pages cause on average.
-
-    What is left are own pages, noise, and how each draw differs from the mean. The step that is subtracted is not added
-    to the new model: it would train the model on the pool again in every round.
-    """
-    step = expected_cover_step(network, base, pool.rows, pool.labels, plan)
-    return np.asarray(updates - step, np.float32)
-
-
 def with_secret_factors(
     result: Result, base: Vector, updates: NDArray[np.float32], participants: list[str], key: Key
 ) -> Result:
     """Return a rule's result with each weight multiplied by a secret factor of the participant, where it has weights.
 
     Whoever marks an update and looks for the mark in published models finds the weight times this factor. It is
-    always the same for a participant: one drawn anew would average out over rounds. Steps that are longer than usual
-    get no more than the usual length here, because rules shorten such steps.
+    always the same for a participant: one drawn anew would average out over rounds.
     """
-    if result.weights is None:
-        return result
-    steps = np.asarray(updates - base, np.float64)
-    lengths = np.linalg.norm(steps, axis=1)
-    weights = (secret_factors(participants, key) - 1) * result.weights
-    weights *= np.minimum(1.0, np.median(lengths) / np.maximum(lengths, np.finfo(np.float64).tiny))
-    return replace(result, model=np.asarray(result.model + weights @ steps, np.float32))
+    return with_weight_factors(result, base, updates, secret_factors(participants, key))
 
 
 def secret_factors(participants: list[str], key: Key) -> Floats:
