@@ -39,8 +39,8 @@ def test_a_study_is_created_filled_opened_and_closed(folder: Path, tmp_path: Pat
         "languages=de",
     )
     run(folder, "pages", "covid", str(page_list(tmp_path / "pages.csv", 30)))
+    (tmp_path / "bad.csv").write_text("url\nhttps://a.example/\nnonsense\n")
     with pytest.raises(InputError, match="line 3 has the url"):
-        (tmp_path / "bad.csv").write_text("url\nhttps://a.example/\nnonsense\n")
         run(folder, "pages", "covid", str(tmp_path / "bad.csv"))
     run(folder, "open", "covid")
     codes = run(folder, "invite", "covid", "2").split()
