@@ -43,7 +43,7 @@ def drawn_pages(session: Session, study: int, settings: StudySettings, seed: int
     if settings.least_ratings:
         query = select(StudyTaskRow.page, func.count()).join(StudyPersonRow, StudyPersonRow.id == StudyTaskRow.person)
         given = query.where(StudyPersonRow.study == study, StudyTaskRow.state != REPLACED).group_by(StudyTaskRow.page)
-        found = Counter(dict(session.execute(given).tuples().all()))
+        found = Counter(dict(session.execute(given).all()))
         counts = [found[page.id] for page in pages]
     chosen = draw_person(
         _groups(pages, settings),

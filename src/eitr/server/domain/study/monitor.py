@@ -46,7 +46,7 @@ class Monitor:
                 ).where(mine)
             ).one()
             times = session.execute(select(person.started, person.finished).where(mine, person.finished.is_not(None)))
-            minutes = [(end - start).total_seconds() / 60 for start, end in times.tuples() if start and end]
+            minutes = [(end - start).total_seconds() / 60 for start, end in times if start and end]
             invited = session.scalar(select(func.count()).where(InvitationRow.batch == study.batch))
             withdrawn = session.scalar(select(func.count()).where(StudyWithdrawalRow.study == study.id))
             tasks = select(StudyTaskRow.state, func.count()).join(person, person.id == StudyTaskRow.person).where(mine)
@@ -56,6 +56,6 @@ class Monitor:
                 *people,
                 withdrawn or 0,
                 median(minutes) if minutes else None,
-                dict(session.execute(tasks.group_by(StudyTaskRow.state)).tuples().all()),
-                dict(session.execute(pages.group_by(StudyPageRow.state)).tuples().all()),
+                dict(session.execute(tasks.group_by(StudyTaskRow.state)).all()),
+                dict(session.execute(pages.group_by(StudyPageRow.state)).all()),
             )

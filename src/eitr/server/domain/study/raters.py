@@ -176,7 +176,7 @@ class Raters:
             .where(StudyRow.slug == slug)
         )
         with self._database.reading() as session:
-            return dict(session.execute(query).tuples().all())
+            return dict(session.execute(query).all())
 
     def use_as_truth(self, slug: str, labels: Mapping[int, str], *, who: str) -> int:
         """Make classes, such as those that raters agreed on, the ground truth of a study's pages."""

@@ -117,7 +117,7 @@ class Tasks:
 def task_counts(session: Session, person: str) -> TaskCounts:
     """Return how many tasks a person has, and how many have ended."""
     query = select(StudyTaskRow.state, func.count()).where(StudyTaskRow.person == person)
-    found: dict[str, int] = dict(session.execute(query.group_by(StudyTaskRow.state)).tuples().all())
+    found: dict[str, int] = dict(session.execute(query.group_by(StudyTaskRow.state)).all())
     found.pop(TaskState.REPLACED, None)
     return TaskCounts(sum(found.values()), sum(found.values()) - found.get(TaskState.OPEN, 0))
 
