@@ -6,7 +6,9 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from sqlalchemy import select
+from typer.testing import CliRunner
 
+from eitr.cli.commands import app
 from eitr.errors import InputError
 from eitr.model.classifier import Classifier
 from eitr.model.files import Model
@@ -134,3 +136,16 @@ def test_a_version_published_meanwhile_is_not_replaced(federation, scene):
 
 def test_the_example_knows_no_word_of_the_illness():
     assert not Classifier.shipped().vocabulary.known(["zorbavirus", "zorbitis"]), HEALTH
+
+
+def test_the_command_shows_what_would_change_and_publishes_when_told(federation, scene, tmp_path):
+    for person in scene.add_people(3):
+        scene.label(person)
+    where = ["--folder", str(tmp_path), "--database", federation.settings.database_address]
+    shown = CliRunner().invoke(app, ["study", "refresh", SLUG, *where])
+    assert shown.exit_code == 0, shown.output
+    assert "zorbavirus" in shown.output
+    assert federation.models.version(2) is None
+    done = CliRunner().invoke(app, ["study", "refresh", SLUG, "--publish", *where])
+    assert done.exit_code == 0, done.output
+    assert federation.models.version(2) is not None
