@@ -1,11 +1,14 @@
 """A study's words become part of the model: only with consent, only if many report them, and only past the gate."""
 
 import hashlib
+from importlib.resources import files
 
 import numpy as np
 import pytest
 from sqlalchemy import select
+from typer.testing import CliRunner
 
+from eitr.cli.commands import app
 from eitr.errors import InputError
 from eitr.model.classifier import Classifier
 from eitr.model.files import Model
@@ -15,6 +18,7 @@ from eitr.pages.vocabulary import Vocabulary
 from eitr.server.db.tables import AuditRow, RoundRow
 from eitr.server.domain import pools
 from eitr.server.domain.study.refresh import Refresh
+from tests.server.federation import Federation
 from tests.server.study_scene import HEALTH, SLUG, StudyScene
 
 
@@ -23,6 +27,16 @@ def published(federation, version):
     model = federation.models.version(version)
     words = Vocabulary.from_json(federation.models.vocabulary(model.vocabulary).decode())
     return Classifier(Model(model.network, federation.models.vector(version)), words)
+
+
+@pytest.fixture
+def federation(address, tmp_path):
+    """A federation with a tenth of the package's validation pages: reading all of them takes longer than the rest."""
+    pages = files("eitr").joinpath("assets", "validation.jsonl").read_text().splitlines()
+    (tmp_path / "validation.jsonl").write_text("\n".join(pages[::10]))
+    found = Federation(tmp_path, address, validation_pages=tmp_path / "validation.jsonl")
+    yield found
+    found.close()
 
 
 @pytest.fixture
@@ -44,8 +58,9 @@ def test_new_words_are_learned_from_collected_labels_and_published(federation, s
     assert refresh.publish(made, SLUG, who="operator") == 2
     now_there = published(federation, 2)
     page = Page(text="zorbavirus zorbitis " * 3)
-    assert now_there.classify([page])[0].label == "health"
-    assert published(federation, 1).classify([page])[0].known_words == 0
+    (before,), (after,) = (one.classify([page]) for one in (published(federation, 1), now_there))
+    assert (before.known_words, after.known_words) == (0, 2)
+    assert after.probabilities["health"] > before.probabilities["health"]
     assert len(now_there.vocabulary) == 1000
     pool = federation.models.current().pool
     content = pools.content_of(federation.database, pool.sha256)
@@ -121,3 +136,16 @@ def test_a_version_published_meanwhile_is_not_replaced(federation, scene):
 
 def test_the_example_knows_no_word_of_the_illness():
     assert not Classifier.shipped().vocabulary.known(["zorbavirus", "zorbitis"]), HEALTH
+
+
+def test_the_command_shows_what_would_change_and_publishes_when_told(federation, scene, tmp_path):
+    for person in scene.add_people(3):
+        scene.label(person)
+    where = ["--folder", str(tmp_path), "--database", federation.settings.database_address]
+    shown = CliRunner().invoke(app, ["study", "refresh", SLUG, *where])
+    assert shown.exit_code == 0, shown.output
+    assert "zorbavirus" in shown.output
+    assert federation.models.version(2) is None
+    done = CliRunner().invoke(app, ["study", "refresh", SLUG, "--publish", *where])
+    assert done.exit_code == 0, done.output
+    assert federation.models.version(2) is not None

@@ -6,7 +6,9 @@ import re
 
 import pytest
 from sqlalchemy import insert, select, text
+from typer.testing import CliRunner
 
+from eitr.cli.commands import app
 from eitr.model.classifier import Classifier
 from eitr.server.dashboard.study_report import write_report
 from eitr.server.db.study_tables import StudyPersonRow, StudyRaterRow
@@ -138,3 +140,13 @@ def test_withdrawn_labels_are_in_no_report(federation, scene):
     with federation.database.reading() as session:
         labels = session.scalar(text("SELECT count(label) FROM study_tasks"))
     assert sum(map(len, data.labels.values())) == labels
+
+
+def test_the_command_writes_the_report(federation, scene, tmp_path):
+    where = ["--folder", str(tmp_path), "--database", federation.settings.database_address]
+    done = CliRunner().invoke(app, ["study", "report", SLUG, "--to", str(tmp_path / "out"), *where])
+    assert done.exit_code == 0, done.output
+    assert "7 participants who let their labels be collected" in (tmp_path / "out" / "report.html").read_text()
+    unknown = CliRunner().invoke(app, ["study", "report", "other", "--to", str(tmp_path / "other"), *where])
+    assert unknown.exit_code != 0
+    assert not (tmp_path / "other").exists()
