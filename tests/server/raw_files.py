@@ -34,3 +34,17 @@ def _files(database: Database) -> Iterator[Path]:
         ).one()
         for name in names:
             yield from (folder / name).parent.glob(f"{Path(name).name}*")
+
+
+def files_with(database: Database, data: bytes) -> list[str]:
+    """Return the names of all files of a database, of any table, that hold some bytes."""
+    if database.file is not None:
+        folder = database.file.parent
+        paths = [path for path in folder.iterdir() if path.name.startswith(database.file.name)]
+    else:
+        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text("CHECKPOINT"))  # what is in memory goes to the files
+            root = Path(connection.execute(text("SHOW data_directory")).scalar_one())
+            table = connection.execute(text("SELECT pg_relation_filepath('participants')")).scalar_one()
+        paths = [path for path in (root / table).parent.iterdir() if path.is_file()]
+    return [path.name for path in paths if data in path.read_bytes()]

@@ -97,6 +97,11 @@ class ServerSettings(BaseSettings):
         description="The folder with eitr-chrome.zip and eitr-firefox.zip, which /extension offers; "
         "none: those of the package.",
     )
+    study_templates: Path | None = Field(
+        None,
+        description="The folder with a research group's own texts and logo for the study site; none: those of the "
+        "package. docs/study.md says what it may hold.",
+    )
     worker: bool = Field(True, description="Whether `eitr serve` also runs rounds; if not, run `eitr worker`.")
 
     enrolment: Literal["auto", "open", "invitation"] = Field(

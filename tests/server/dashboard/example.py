@@ -24,9 +24,9 @@ from eitr.server.db.tables import (
     VocabularyRow,
 )
 from eitr.server.domain.clock import now
+from eitr.server.domain.invitations import INVITATION
 from eitr.server.domain.keys import Key, secret_hash
 from eitr.server.domain.operators import set_password, setup_link
-from eitr.server.domain.invitations import INVITATION
 from eitr.taxonomy import NAMES
 
 OPERATOR, PASSWORD = "ada", "correct horse battery"

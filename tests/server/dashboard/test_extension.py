@@ -4,7 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from eitr.server.dashboard.routes.extension import packaged
+from eitr.server.web.packages import packaged
 from tests.server.dashboard.served import offer_packages
 from tests.server.dashboard.test_pages import assert_well_made
 
@@ -58,7 +58,7 @@ def test_packages_inside_an_installed_package_come_before_those_of_a_checkout(tm
 
 def test_without_a_setting_the_packages_of_the_package_are_offered(make_site, tmp_path, monkeypatch):
     offer_packages(tmp_path)
-    monkeypatch.setattr("eitr.server.dashboard.routes.extension.packaged", lambda: tmp_path)
+    monkeypatch.setattr("eitr.server.web.packages.packaged", lambda: tmp_path)
     stranger = make_site(empty=True).browser()
     assert hashlib.sha256((tmp_path / "eitr-firefox.zip").read_bytes()).hexdigest() in stranger.get("/extension").text
     assert stranger.get("/extension/eitr-chrome.zip").content == (tmp_path / "eitr-chrome.zip").read_bytes()

@@ -7,6 +7,7 @@ from starlette.staticfiles import StaticFiles
 
 from eitr.server.dashboard.attempts import Attempts
 from eitr.server.dashboard.errors import SignInNeeded, problem_page, to_login
+from eitr.server.dashboard.page_checks import PageChecks
 from eitr.server.dashboard.routes import (
     alerts,
     audit,
@@ -20,6 +21,10 @@ from eitr.server.dashboard.routes import (
     participants,
     rounds,
     settings,
+    studies,
+    study_experts,
+    study_pages,
+    study_people,
 )
 from eitr.server.domain.services import Services
 from eitr.server.web.application import web_application
@@ -37,14 +42,20 @@ PARTS = (
     extension,
     notes,
     settings,
+    # Before the studies themselves, whose actions match any last part of a path.
+    study_pages,
+    study_people,
+    study_experts,
+    studies,
 )
 STATIC = Path(__file__).parent / "static"
 
 
 def dashboard_application(services: Services) -> FastAPI:
     """Return the application."""
-    app = web_application(services, problem_page, openapi_url=None)
+    app = web_application(services, problem_page, streamed=[study_pages.UPLOAD], openapi_url=None)
     app.state.attempts = Attempts(services.database, services.key)
+    app.state.page_checks = PageChecks(services.studies.pages)
     for part in PARTS:
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")

@@ -7,27 +7,11 @@ from fastapi.routing import APIRoute
 from starlette.responses import RedirectResponse, Response
 
 from eitr.server.dashboard.rendering import page
-from eitr.server.web.problems import Kind, Problem, problem_document
+from eitr.server.web.problems import Problem, problem_document
 
 
 class SignInNeeded(Exception):  # noqa: N818 (nothing failed)
     """Ends a request of somebody who must sign in first."""
-
-
-class Forbidden(Problem):
-    """A form that was not sent from a page of the session."""
-
-    def __init__(self, detail: str) -> None:
-        super().__init__("malformed-request", detail)
-        self.kind = Kind("forbidden", 403, "This was not done.")
-
-
-class Conflict(Problem):
-    """Something that cannot be done any more, or not now."""
-
-    def __init__(self, detail: str) -> None:
-        super().__init__("malformed-request", detail)
-        self.kind = Kind("conflict", 409, "This cannot be done now.")
 
 
 async def to_login(request: Request, _error: Exception) -> Response:

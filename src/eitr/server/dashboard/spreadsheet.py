@@ -62,6 +62,15 @@ def rows_of(database: Database, sheet: Sheet) -> Iterator[str]:
             return
 
 
+def csv_text(rows: Sequence[Sequence[Any]]) -> str:
+    """Return a small table as CSV.
+
+    >>> csv_text([("url", "finished"), ("=evil", True)])
+    "url,finished\\r\\n'=evil,yes\\r\\n"
+    """
+    return _lines([[cell(value) for value in row] for row in rows])
+
+
 def _lines(rows: Sequence[Sequence[str]]) -> str:
     text = io.StringIO()
     csv.writer(text).writerows(rows)

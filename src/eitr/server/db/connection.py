@@ -54,7 +54,7 @@ DELETED = "deleted"
 OLDER_TRANSACTIONS = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
-AND age(backend_xmin) > (SELECT min(age(xmin)) FROM rewrites)
+AND age(backend_xmin) >= (SELECT min(age(xmin)) FROM rewrites)
 """
 """How many transactions on PostgreSQL may still see rows that were deleted when the last table was marked."""
 

@@ -2,15 +2,37 @@
 
 import smtplib
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.policy import SMTP
-from email.utils import format_datetime
+from email.utils import format_datetime, make_msgid
 from typing import ClassVar, Literal
 
 from eitr.server.delivery.failures import TIMEOUT_SECONDS, DeliveryError, reason
 from eitr.server.delivery.message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """What is written to people of a study: the words are the operator's."""
+
+    subject: str
+    text: str
+
+    def to(self, recipient: str, sender: str) -> EmailMessage:
+        """Return it as an e-mail to one person."""
+        found = EmailMessage(policy=SMTP)
+        found["From"] = sender
+        found["To"] = recipient
+        found["Subject"] = self.subject
+        found["Date"] = format_datetime(datetime.now(UTC))
+        found["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
+        found["Auto-Submitted"] = "auto-generated"  # so that nobody's absence is answered
+        found.set_content(self.text)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +51,27 @@ class Mail:
 
     def send(self, message: Message) -> str:
         """Hand a message to the mail server; return how many recipients it refused, in words."""
+        with self._explained(), self._connected() as server:
+            refused = server.send_message(as_mail(message, self.sender, self.recipients))
+        count = len(self.recipients)
+        return f"the mail server refused {len(refused)} of {count} recipients" if refused else ""
+
+    def send_to_each(self, letter: Letter) -> int:
+        """Send a letter to each recipient by itself, so that nobody sees the others; return how many it refused."""
+        refused = 0
+        with self._explained(), self._connected() as server:
+            for recipient in self.recipients:
+                try:
+                    server.send_message(letter.to(recipient, self.sender))
+                except smtplib.SMTPRecipientsRefused:
+                    refused += 1
+        return refused
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise what goes wrong as a `DeliveryError`, whose words hold no address."""
         try:
-            with self._connected() as server:
-                refused = server.send_message(as_mail(message, self.sender, self.recipients))
+            yield
         except smtplib.SMTPRecipientsRefused:
             raise DeliveryError("the mail server refused all recipients") from None
         except smtplib.SMTPSenderRefused as error:
@@ -48,8 +88,6 @@ class Mail:
             raise DeliveryError("the mail server ended the connection, or it is not a mail server") from None
         except (OSError, ValueError) as error:  # ValueError: a name that cannot be looked up
             raise DeliveryError(reason(error)) from None
-        count = len(self.recipients)
-        return f"the mail server refused {len(refused)} of {count} recipients" if refused else ""
 
     def _connected(self) -> smtplib.SMTP:
         """Return a connection, encrypted and signed in as the settings ask for."""

@@ -63,6 +63,22 @@ class Problem(Exception):  # noqa: N818 (the RFC calls it so)
         self.kind, self.detail, self.headers = KINDS[slug], detail, headers or {}
 
 
+class Forbidden(Problem):
+    """A form that was not sent from a page of the session."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("malformed-request", detail)
+        self.kind = Kind("forbidden", 403, "This was not done.")
+
+
+class Conflict(Problem):
+    """Something that cannot be done any more, or not now."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("malformed-request", detail)
+        self.kind = Kind("conflict", 409, "This cannot be done now.")
+
+
 def problem_document(_request: Request, problem: Problem) -> JSONResponse:
     """Return a problem as a document for programs."""
     content = {"type": f"/problems/{problem.kind.slug}", "title": problem.kind.title, "status": problem.kind.status}

@@ -3,7 +3,6 @@
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from eitr.server.dashboard.errors import Conflict
 from eitr.server.dashboard.guard import CsrfCheckedOperator, SignedIn
 from eitr.server.dashboard.queries import alerts
 from eitr.server.dashboard.queries.listing import Page
@@ -12,6 +11,7 @@ from eitr.server.domain.alerts import Outcome
 from eitr.server.domain.audit import note as note_action
 from eitr.server.domain.services import Services
 from eitr.server.web.dependencies import Server
+from eitr.server.web.problems import Conflict
 
 router = APIRouter(prefix="/alerts")
 

@@ -7,7 +7,6 @@ from starlette.responses import RedirectResponse, Response
 
 from eitr.server.dashboard import guard
 from eitr.server.dashboard.attempts import Attempts
-from eitr.server.dashboard.forms import SubmittedForm
 from eitr.server.dashboard.guard import CsrfCheckedOperator
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.domain.audit import note as note_action
@@ -20,12 +19,14 @@ from eitr.server.domain.operators import (
     sign_in,
     sign_out,
 )
+from eitr.server.web.cookies import cookie, delete_cookie, set_cookie
 from eitr.server.web.dependencies import Server, client_address
 from eitr.server.web.errors import as_problem
+from eitr.server.web.form_tokens import FORM, FORM_HOURS, check_first_form, fresh_form
+from eitr.server.web.forms import SubmittedForm
 
 log = logging.getLogger("eitr.server")
 router = APIRouter()
-FORM_HOURS = 1.0
 LONGEST_CODE = 100
 
 
@@ -38,7 +39,7 @@ def ask_for_a_password(request: Request, code: str = "") -> Response:
 @router.post("/setup")
 def set_a_password(request: Request, server: Server, sent: SubmittedForm) -> Response:
     """Make an operator, or give one a new password."""
-    guard.check_first_form(request, sent)
+    check_first_form(request, sent)
     code, name, password = sent.secret("code")[:LONGEST_CODE], sent.secret("name").strip(), sent.secret("password")
     try:
         if password != sent.secret("again"):
@@ -77,7 +78,7 @@ def ask_who(request: Request, next: str = "/", notice: str = "") -> Response:
 @router.post("/login")
 def sign_somebody_in(request: Request, server: Server, sent: SubmittedForm) -> Response:
     """Begin a session."""
-    guard.check_first_form(request, sent)
+    check_first_form(request, sent)
     name, wanted = sent.secret("name").strip()[:100], guard.local_path(sent.secret("next"))
     attempts, asking = _attempts(request), client_address(request)
     try:
@@ -100,31 +101,31 @@ def sign_somebody_in(request: Request, server: Server, sent: SubmittedForm) -> R
             notice="",
         )
     attempts.succeeded(asking, name)
-    before = guard.cookie(request, guard.SESSION)
+    before = cookie(request, guard.SESSION)
     if before:
         sign_out(server.database, before)
     answer = RedirectResponse(wanted, 303)
-    guard.set_cookie(request, answer, guard.SESSION, token, server.settings.session_hours)
-    guard.delete_cookie(request, answer, guard.FORM)
+    set_cookie(request, answer, guard.SESSION, token, server.settings.session_hours)
+    delete_cookie(request, answer, FORM)
     return answer
 
 
 @router.post("/logout")
 def sign_somebody_out(request: Request, server: Server, who: CsrfCheckedOperator) -> Response:
     """End a session."""
-    sign_out(server.database, guard.cookie(request, guard.SESSION))
+    sign_out(server.database, cookie(request, guard.SESSION))
     note_action(server.database, who.name, "signed out")
     answer = RedirectResponse(address("/login", notice="out"), 303)
-    guard.delete_cookie(request, answer, guard.SESSION)
+    delete_cookie(request, answer, guard.SESSION)
     return answer
 
 
 def _form(
     request: Request, template: str, status: int = 200, *, headers: dict[str, str] | None = None, **values: object
 ) -> Response:
-    value, field = guard.fresh_form(request)
+    value, field = fresh_form(request)
     answer = page(template, status, headers=headers, csrf=field, **{"message": "", **values})
-    guard.set_cookie(request, answer, guard.FORM, value, FORM_HOURS)
+    set_cookie(request, answer, FORM, value, FORM_HOURS)
     return answer
 
 

@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.responses import RedirectResponse, Response
 
-from eitr.server.dashboard.forms import SubmittedForm
 from eitr.server.dashboard.guard import CsrfCheckedOperator, SignedIn
 from eitr.server.dashboard.queries import invitations
 from eitr.server.dashboard.queries.listing import Page
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.domain.audit import note as note_action
 from eitr.server.web.dependencies import Server
+from eitr.server.web.forms import SubmittedForm
 from eitr.server.web.problems import Problem
 
 router = APIRouter(prefix="/invitations")

@@ -8,7 +8,6 @@ from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from eitr.server.dashboard import figures
-from eitr.server.dashboard.errors import Conflict
 from eitr.server.dashboard.guard import CsrfCheckedOperator, SignedIn
 from eitr.server.dashboard.queries import comparison, models, rounds
 from eitr.server.dashboard.queries.listing import Page
@@ -17,7 +16,7 @@ from eitr.server.domain.gate import FEWEST_PAGES
 from eitr.server.domain.models import roll_back
 from eitr.server.domain.notes import about_version, notes_about
 from eitr.server.web.dependencies import Server
-from eitr.server.web.problems import Problem
+from eitr.server.web.problems import Conflict, Problem
 
 router = APIRouter(prefix="/models")
 HIGHEST = 2**31

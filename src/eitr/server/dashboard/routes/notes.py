@@ -5,12 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.responses import RedirectResponse, Response
 
-from eitr.server.dashboard.forms import Form, SubmittedForm
 from eitr.server.dashboard.guard import CsrfCheckedOperator, SignedInOperator
 from eitr.server.dashboard.rendering import address
 from eitr.server.domain.notes import about_participant, about_round, about_version, delete_note, write_note
 from eitr.server.domain.services import Services
 from eitr.server.web.dependencies import Server
+from eitr.server.web.forms import Form, SubmittedForm
 from eitr.server.web.problems import Problem
 
 router = APIRouter(prefix="/notes")

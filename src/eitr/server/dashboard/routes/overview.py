@@ -7,8 +7,6 @@ from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from eitr.server.dashboard import figures
-from eitr.server.dashboard.errors import Conflict
-from eitr.server.dashboard.forms import SubmittedForm
 from eitr.server.dashboard.guard import CsrfCheckedOperator, SignedIn
 from eitr.server.dashboard.queries import models, participants, rounds
 from eitr.server.dashboard.rendering import address, page
@@ -16,6 +14,8 @@ from eitr.server.domain import formal_privacy, switches
 from eitr.server.domain.alerts import found_problems
 from eitr.server.domain.services import Services
 from eitr.server.web.dependencies import Server
+from eitr.server.web.forms import SubmittedForm
+from eitr.server.web.problems import Conflict
 
 router = APIRouter()
 SHOWN = 5

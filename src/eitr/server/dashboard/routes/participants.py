@@ -7,8 +7,6 @@ from starlette.responses import RedirectResponse, Response
 
 from eitr.server.dashboard import charts, figures
 from eitr.server.dashboard.detectors import FUSED
-from eitr.server.dashboard.errors import Conflict
-from eitr.server.dashboard.forms import SubmittedForm
 from eitr.server.dashboard.guard import CsrfCheckedOperator, SignedIn
 from eitr.server.dashboard.queries import participants
 from eitr.server.dashboard.queries.listing import Page
@@ -18,7 +16,8 @@ from eitr.server.domain import moderation
 from eitr.server.domain.moderation import Measure
 from eitr.server.domain.notes import about_participant, notes_about
 from eitr.server.web.dependencies import Server
-from eitr.server.web.problems import Problem
+from eitr.server.web.forms import SubmittedForm
+from eitr.server.web.problems import Conflict, Problem
 
 router = APIRouter(prefix="/participants")
 Id = Annotated[str, Path(pattern="^[0-9a-f]{32}$")]

@@ -7,8 +7,6 @@ from starlette.responses import RedirectResponse, Response
 
 from eitr.server.dashboard import charts, figures
 from eitr.server.dashboard.detectors import FUSED
-from eitr.server.dashboard.errors import Conflict
-from eitr.server.dashboard.forms import SubmittedForm
 from eitr.server.dashboard.guard import CsrfCheckedOperator, SignedIn
 from eitr.server.dashboard.queries import models, participants, rounds
 from eitr.server.dashboard.queries.listing import Page
@@ -19,7 +17,8 @@ from eitr.server.domain.decisions import NoCandidateError, StillRefusedError
 from eitr.server.domain.notes import about_round, notes_about
 from eitr.server.domain.training import NO_POOL
 from eitr.server.web.dependencies import Server
-from eitr.server.web.problems import Problem
+from eitr.server.web.forms import SubmittedForm
+from eitr.server.web.problems import Conflict, Problem
 
 router = APIRouter(prefix="/rounds")
 Id = Annotated[int, Path(ge=1, lt=2**31)]

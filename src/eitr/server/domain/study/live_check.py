@@ -108,8 +108,8 @@ class LiveCheck:
         content = bytearray()
         while len(content) <= self.largest and (part := response.read1(65536)):
             content += part
-            if time.monotonic() >= deadline:
-                raise _FailedError(f"not complete within {self.seconds:g} s")
+        if time.monotonic() >= deadline:  # then the connection was ended, which looks like the end of the page
+            raise _FailedError(f"not complete within {self.seconds:g} s")
         if len(content) > self.largest:
             return Checked(PageState.LIVE, f"longer than {self.largest} bytes")
         return Checked(PageState.LIVE, "read", bytes(content), response.headers.get("Content-Type"))

@@ -27,7 +27,7 @@ class Form:
             raise Problem("malformed-request", f"“{name}” is one line of at most {longest} characters.")
         return value
 
-    def prose(self, name: str, *, longest: int, needed: str) -> str:
+    def prose(self, name: str, *, longest: int, needed: str = "") -> str:
         """Return a field of several lines; `needed` is what to say when it is empty."""
         value = "\n".join(line.rstrip() for line in self._fields.get(name, "").strip().splitlines())
         if not value:

@@ -1,0 +1,20 @@
+"""What people consent to, as it was shown to them: the hash of it is stored with the consent."""
+
+from eitr.server.domain.study.consents import ConsentKind, offered
+from eitr.server.domain.study.register import Study
+from eitr.server.study_site.rendering import Visit
+
+ORDER = (ConsentKind.PARTICIPATION, ConsentKind.COLLECTION, ConsentKind.TERMS)
+
+
+def kinds_of(study: Study) -> list[ConsentKind]:
+    """Return the consents that a study asks for, in the order of the page."""
+    return [kind for kind in ORDER if kind in offered(study.settings)]
+
+
+def shown_text(visit: Visit, kind: ConsentKind) -> str:
+    """Return the text of a consent in the language of a visit; that of taking part includes the information sheet."""
+    statement = str(visit.text(f"consent_{kind}"))
+    if kind is not ConsentKind.PARTICIPATION:
+        return statement
+    return f"{visit.text('information')}\n{visit.text('sensitive_data')}\n{statement}"
