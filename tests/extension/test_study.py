@@ -489,6 +489,8 @@ def test_the_class_stays_here_unless_the_person_consented_to_its_collection(pers
     until(lambda: "stays in this browser" in popup.inner_text("#study-answers"), what="where answers go")
     choose(popup, HEALTH_CLASS)
     until(lambda: study.told == [(101, {"state": "labelled"})], what="the answer")
+    # Not even a request that was refused had it.
+    assert study.received == [b'{"state":"labelled"}']
     study.facts["collect"] = True
     sync(person)
     until(lambda: "is sent to the study" in popup.inner_text("#study-answers"), what="where answers go")
