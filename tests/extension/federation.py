@@ -60,6 +60,8 @@ class Study:
             {"id": 100 + place, "position": place, "url": url, "state": "open"} for place, url in enumerate(urls, 1)
         ]
         self.told: list[tuple[int, dict[str, Any]]] = []
+        self.received: list[bytes] = []
+        """All that was sent, also what was refused."""
         self.spare: list[str] = []
         """Pages that replace broken ones."""
         self.facts: dict[str, Any] = {
@@ -81,6 +83,7 @@ class Study:
             return 200, {"tasks": self.tasks}, {}
         assert method == "PUT"
         number, said = int(path.rpartition("/")[2]), json.loads(body)
+        self.received.append(body)
         task = next((task for task in self.tasks if task["id"] == number), None)
         if task is None:
             return 404, {"type": "/problems/not-found", "status": 404}, {}

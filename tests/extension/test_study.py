@@ -123,6 +123,7 @@ def test_who_has_agreed_before_joins_with_one_click(person, server, site, urls):
         assert other.invitations == ["0ther"]
 
 
+@pytest.mark.long
 def test_another_code_at_the_same_server_enrols_anew(person, server):
     ask = person.asking("popup")
     ask({"kind": "join", "server": server.address, "invitation": "n3w"})
@@ -204,12 +205,14 @@ def test_who_wants_studies_but_does_not_contribute_asks_for_the_study_alone(pers
     }
 
 
+@pytest.mark.long
 def test_the_alarm_brings_the_study_up_to_date(person, server, study):
     study.facts["title"] = "A new title"
     person.desk.evaluate("chrome.alarms.create('learn', { when: Date.now() })")
     until(lambda: told(person)["title"] == "A new title", what="the new title")
 
 
+@pytest.mark.long
 def test_who_enrols_before_consenting_on_the_site_gets_the_study_later(extension, server, study):
     server.study = None
     extension.consent(server=server.address, studies=True, contributing=False)
@@ -273,6 +276,7 @@ def test_opening_and_reading_a_page_is_no_answer(person, study):
     assert told(person)["ended"] == 0
 
 
+@pytest.mark.long
 def test_next_without_an_answer_leaves_the_task_open(person, study, urls):
     popup = person.open("popup", "?tab=-1")
     page = task_page(person, popup)
@@ -371,6 +375,7 @@ def test_a_fragment_makes_no_other_page(person, study, urls):
     assert told(person, person.tab(page))["here"]["number"] == 1
 
 
+@pytest.mark.long
 def test_an_archived_copy_at_the_server_is_a_task_page(person, server, study):
     server.spoiled["/study/covid/copies/7"] = (200, HEALTH.encode(), {"Content-Type": "text/html"})
     study.tasks[0]["url"] = "/study/covid/copies/7"
@@ -423,6 +428,7 @@ def test_it_stays_hidden_on_a_task_that_was_skipped_or_judged_before_the_study(a
     until(lambda: study.told[-1] == (101, {"state": "labelled"}), what="the answer")
 
 
+@pytest.mark.long
 def test_a_study_may_show_the_prediction_and_agreeing_is_an_answer(person, study, urls):
     study.facts["hide_prediction"] = False
     sync(person)
@@ -462,6 +468,7 @@ def test_nobody_is_warned_on_task_pages_and_their_hosts_are_not_remembered(perso
     page.wait_for_url("chrome-extension://**")
 
 
+@pytest.mark.long
 def test_links_are_not_marked_on_task_pages(person, study, urls):
     person.asking("options")({"kind": "change", "settings": {"linkMarks": True}})
     page = person.context.new_page()
@@ -482,6 +489,8 @@ def test_the_class_stays_here_unless_the_person_consented_to_its_collection(pers
     until(lambda: "stays in this browser" in popup.inner_text("#study-answers"), what="where answers go")
     choose(popup, HEALTH_CLASS)
     until(lambda: study.told == [(101, {"state": "labelled"})], what="the answer")
+    # Not even a request that was refused had it.
+    assert study.received == [b'{"state":"labelled"}']
     study.facts["collect"] = True
     sync(person)
     until(lambda: "is sent to the study" in popup.inner_text("#study-answers"), what="where answers go")
@@ -506,6 +515,7 @@ def test_a_consent_that_was_withdrawn_meanwhile_keeps_the_class_here(person, stu
     assert sent(person)[0]["label"] is None
 
 
+@pytest.mark.long
 def test_every_class_is_sent_by_its_name(person, study, site):
     pages = [site.put(f"page{number}.test", "/", HEALTH) for number in range(len(NAMES))]
     study.facts["collect"] = True
@@ -574,6 +584,7 @@ def test_a_worker_that_is_killed_while_it_sends_loses_nothing(person, server, st
     assert person.asking("options")({"kind": "options"})["learning"]["pages"] == 1
 
 
+@pytest.mark.long
 def test_a_refused_answer_is_not_sent_again(person, server, study, urls):
     server.spoiled["/api/v2/tasks/101"] = (409, {"type": "/problems/task-ended", "status": 409}, {})
     answer_first_task(person, urls)

@@ -148,6 +148,7 @@ def test_labels_that_nobody_agreed_to_collect_do_not_reach_the_server(extension,
         assert extension.asking("options")({"kind": "options"})["learning"]["pages"] == 1
 
 
+@pytest.mark.long
 def test_who_has_not_consented_gets_no_study_and_a_closed_one_says_so(extension, folder, port):
     with studies(folder) as site:
         (code,) = site.register.invite(SLUG, 1, who="ada")
