@@ -60,6 +60,10 @@ OPERATIONS = [
     "GET /api/v2/pools/{sha256}",
     "GET /api/v2/rounds/current",
     "PUT /api/v2/rounds/{id}/update",
+    "GET /api/v2/study",
+    "PUT /api/v2/study/terms",
+    "GET /api/v2/tasks",
+    "PUT /api/v2/tasks/{id}",
 ]
 
 

@@ -154,7 +154,7 @@ def test_private_networks_are_not_asked(host: str, monkeypatch: pytest.MonkeyPat
     def connect(*_: object, **__: object) -> None:
         raise AssertionError("connected")
 
-    monkeypatch.setattr(live_check.socket, "create_connection", connect)
+    monkeypatch.setattr(socket, "create_connection", connect)
     found = LiveCheck().check(f"http://{host}/latest/meta-data")
     assert found.state is PageState.UNKNOWN
     assert "private network" in found.reason

@@ -166,7 +166,7 @@ def test_requests_that_come_together_make_one_person_one_consent_and_one_withdra
     [code] = world.studies.register.invite(SLUG, 1, who="ada")
     failures: list[BaseException] = []
 
-    def at_once(action) -> None:  # type: ignore[no-untyped-def]
+    def at_once(action) -> None:
         def guarded() -> None:
             try:
                 action()

@@ -47,7 +47,9 @@ class Visitor:
     """A person with a browser and an extension, who tries again until there is an answer."""
 
     def __init__(self, address: str, code: str, over: threading.Event) -> None:
-        self._http = httpx.Client(base_url=address, timeout=60, follow_redirects=False)
+        # What a browser sends with a form of the same site.
+        same_site = {"Sec-Fetch-Site": "same-origin"}
+        self._http = httpx.Client(base_url=address, timeout=60, follow_redirects=False, headers=same_site)
         self._over = over
         self.story = Story(code)
         self._bearer: dict[str, str] = {}
@@ -77,7 +79,7 @@ class Visitor:
 
     def begin(self) -> None:
         """Consent."""
-        answer, _ = self.send_form("start", "start", code=self.story.code, participation="on", collection="on")
+        answer, _ = self.send_form("start", "start", code=self.story.code, participation="yes", collection="yes")
         assert answer.status_code == 303, answer.text
         self.story.consents = {"participation", "collection"}
         told, _ = self.ask("POST", "/api/v2/participants", json={"invitation": self.story.code})
@@ -106,7 +108,7 @@ class Visitor:
             answer, tried = self.ask("DELETE", "/api/v2/me", headers=self._bearer)
             assert answer.status_code == 204 or (tried and answer.status_code == 401), answer.text
         else:
-            answer, tried = self.send_form("me/withdraw", "me/withdraw", sure="on")
+            answer, tried = self.send_form("me/withdraw", "me/withdraw", sure="yes")
             # Who tries again after a lost answer is a stranger by now.
             assert "/withdrawn" in answer.headers.get("Location", "") or tried, answer.text
         self.story.withdrawn = True
@@ -189,6 +191,8 @@ def lived(start: Callable[[], Running], address: str, codes: list[str], kills: i
         thread.start()
     chance, server = random.Random(kills), start()
     for _ in range(kills):
+        if failures:
+            break
         if chance.random() < 0.9:  # the others are killed while they start
             server.ready()
         over.wait(chance.uniform(0, LIFE_SECONDS))
