@@ -34,7 +34,7 @@ from eitr.pages.pool import Pool
 from eitr.pages.sparse import SparseRows, joined
 from eitr.pages.vocabulary import Vocabulary
 from eitr.server.domain.gate import Gate, Reference, References
-from eitr.server.settings import ServerSettings
+from eitr.server.settings import read_settings
 from eitr.statistics.scores import auc, balanced_accuracy
 from eitr.taxonomy import NAMES, NON_SENSITIVE
 
@@ -128,7 +128,7 @@ Gated = Callable[[Vector, Vector], Vector]
 
 def gate_of(base: Classifier, plan: RoundPlan) -> Gated:
     """Return the gate of a server with default settings, whose first version is the base."""
-    settings = ServerSettings()
+    settings = read_settings()
     gate = Gate(ValidationSet(settings.validation_pages), settings.margin, settings.class_margin)
     network, vocabulary = base.model.network, base.vocabulary
     first = Reference(1, gate.pages.grader(network, vocabulary)(base.model.vector))
@@ -151,7 +151,7 @@ def all_layers(base: Classifier, study: Study, rounds: int, seed: int, gate: Gat
             train(network, vector, rows[one], labels[one], TrainingPlan(), seed + 1000 * number + one)
             for one in range(PEOPLE)
         ]
-        target = np.mean(updates, axis=0, dtype=np.float64).astype(np.float32)
+        target = np.asarray(np.mean(updates, axis=0, dtype=np.float64), np.float32)
         vector = target if gate is None else gate(vector, target)
     return Classifier(Model(network, vector), base.vocabulary)
 

@@ -1,6 +1,7 @@
 """A study's words become part of the model: only with consent, only if many report them, and only past the gate."""
 
 import hashlib
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from eitr.pages.vocabulary import Vocabulary
 from eitr.server.db.tables import AuditRow, RoundRow
 from eitr.server.domain import pools
 from eitr.server.domain.study.refresh import Refresh
+from tests.server.federation import Federation
 from tests.server.study_scene import HEALTH, SLUG, StudyScene
 
 
@@ -23,6 +25,16 @@ def published(federation, version):
     model = federation.models.version(version)
     words = Vocabulary.from_json(federation.models.vocabulary(model.vocabulary).decode())
     return Classifier(Model(model.network, federation.models.vector(version)), words)
+
+
+@pytest.fixture
+def federation(address, tmp_path):
+    """A federation with a tenth of the package's validation pages: reading all of them takes longer than the rest."""
+    pages = files("eitr").joinpath("assets", "validation.jsonl").read_text().splitlines()
+    (tmp_path / "validation.jsonl").write_text("\n".join(pages[::10]))
+    found = Federation(tmp_path, address, validation_pages=tmp_path / "validation.jsonl")
+    yield found
+    found.close()
 
 
 @pytest.fixture
@@ -44,8 +56,9 @@ def test_new_words_are_learned_from_collected_labels_and_published(federation, s
     assert refresh.publish(made, SLUG, who="operator") == 2
     now_there = published(federation, 2)
     page = Page(text="zorbavirus zorbitis " * 3)
-    assert now_there.classify([page])[0].label == "health"
-    assert published(federation, 1).classify([page])[0].known_words == 0
+    (before,), (after,) = (one.classify([page]) for one in (published(federation, 1), now_there))
+    assert (before.known_words, after.known_words) == (0, 2)
+    assert after.probabilities["health"] > before.probabilities["health"]
     assert len(now_there.vocabulary) == 1000
     pool = federation.models.current().pool
     content = pools.content_of(federation.database, pool.sha256)
