@@ -87,17 +87,17 @@ def test_a_participant_from_the_link_to_withdrawal(page, served):
     person = served.person(page.context)
     assert set(people.progress(person).consents) == {ConsentKind.PARTICIPATION}
     with page.expect_download() as downloading:
-        page.click("text=Download for Chrome")
+        page.click("a.button:has-text('Download for Chrome')")
     assert downloading.value.suggested_filename == "eitr-chrome.zip"
-    page.click("text=Open the connection page")
-    page.wait_for_url("**/join*")
+    page.click("a.button:has-text('Open the connection page')")
+    page.wait_for_url(lambda url: "/join#" in url)
     assert page.input_value("#invitation") == code
     assert page.input_value("#server") == served.address
-    page.click("text=Deutsch")
-    page.wait_for_url("**/join?language=de*")
+    page.click("nav a:has-text('Deutsch')")
+    page.wait_for_url(lambda url: "language=de" in url)
     assert page.input_value("#invitation") == code
-    page.click("text=English")
-    page.click("text=Back to my study page")
+    page.click("nav a:has-text('English')")
+    page.click("a:has-text('Back to my study page')")
     page.wait_for_url(f"**{BASE}/me")
     page.fill("#email", EMAIL)
     page.click("#reward form button")
@@ -108,7 +108,7 @@ def test_a_participant_from_the_link_to_withdrawal(page, served):
     served.study.label(person, EACH)
     page.reload()
     assert page.text_content(".completion") == people.progress(person).completion_code
-    page.click("text=Withdraw…")
+    page.click("a.button:has-text('Withdraw…')")
     page.wait_for_url("**/withdraw")
     page.check("#sure")
     page.click("button.danger")

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lxml import html
@@ -45,7 +46,7 @@ def test_every_page_is_well_made_in_both_languages(study, language):
     pages = ["", "/start", "/withdrawn", "/rate", *OWN_PAGES]
     for path in [BASE + page for page in pages] + ["/join", "/study/nothing"]:
         answer = visitor.get(path)
-        page = html.document_fromstring(answer.text)
+        page: Any = html.document_fromstring(answer.text)
         assert page.get("lang") == answer.headers["content-language"] == language, path
         assert len(page.xpath("//h1")) == len(page.xpath("//main")) == 1, path
         assert page.xpath("//*[@style] | //style | //script[not(@src)]") == [], path
@@ -205,7 +206,7 @@ def test_hostile_words_are_shown_as_words(make_study):
     reading = rater(study, EVIL[:90])
     shown = [visitor.get(BASE + path).text for path in ("", "/start", *OWN_PAGES)]
     for text in [*shown, reading.get(f"{BASE}/rate/1").text]:
-        page = html.document_fromstring(text)
+        page: Any = html.document_fromstring(text)
         assert page.xpath("//img | //script[not(@src)] | //@onerror") == []
         assert "{{ 7*7 }}" in text
         assert "&lt;script&gt;alert(1)" in text

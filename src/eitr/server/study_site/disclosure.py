@@ -9,7 +9,8 @@ def points_above_share(noise: float, uses: int) -> int:
     The server knows which pages somebody was given, not how they labelled them. The figure is the proven limit for two
     classes that are equally frequent (docs/privacy.md, "What an update reveals"): another label moves an update at
     most twice as far as a page does that is there or not. It is an area under the ROC curve; a single guess is right
-    less often. `uses` is in how many rounds a page may be used; without noise everything is revealed.
+    less often, and attacks that were tried found far less (docs/results/privacy, "Known pages, unknown labels").
+    `uses` is in how many rounds a page may be used; without noise everything is revealed.
 
     >>> points_above_share(4.0, 2), points_above_share(4.0, 40), points_above_share(0.0, 1)
     (19, 49, 50)
