@@ -50,9 +50,9 @@ class Window:
                 raise InputError(f"task {place + 1} shows {page.url}, not page {wanted}")
             self._choose(popup, label)
             if place + 1 < tasks:
-                before = page.url
                 popup.click("#task-next")
-                page.wait_for_url(lambda url, before=before: url != before and COPY.search(url) is not None)
+                following = f"**/copies/{self._person.pages[place + 1] + first_page}"
+                page.wait_for_url(following)
         popup.close()
 
     def learn(self) -> None:

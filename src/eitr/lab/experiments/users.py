@@ -199,6 +199,7 @@ def _draw_roc(panel: Any, results: Results, way: str) -> None:
     panel.plot([0, 1], [0, 1], color="#bbbbbb", linewidth=1)
     panel.set_xlabel("false alarms")
     panel.set_ylabel("hits")
+    as_percent(panel)
     as_percent(panel, x=True)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -330,4 +330,5 @@ def _by_person(result: Result, order: list[int]) -> Result:
     """Return a result whose columns are in the order of the people, not of their names."""
     back = np.argsort(order)
     columns = {name: getattr(result, name) for name in ("weights", "positive", "negative", "reputation")}
-    return replace(result, **{name: None if column is None else column[back] for name, column in columns.items()})
+    there: dict[str, Any] = {name: column[back] for name, column in columns.items() if column is not None}
+    return replace(result, **there)
