@@ -57,7 +57,8 @@ def folder(tmp_path: Path, site: Site) -> Path:
 @contextmanager
 def studies(folder: Path) -> Iterator[StudyServices]:
     """What the operator does at the command line, and people on the study's site."""
-    settings = ServerSettings(folder=folder)
+    values: dict[str, Any] = {"folder": folder}
+    settings = ServerSettings(**values)
     database = prepared_database(settings)[0]
     try:
         yield StudyServices.of(database, Key.of(folder), settings)

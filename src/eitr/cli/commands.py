@@ -26,8 +26,8 @@ for command in (rules.rules, aggregate.aggregate, classify.classify, vocabulary.
     app.command()(command)
 app.add_typer(data)
 app.add_typer(lab)
-for command in (study_refresh.refresh, study_report.report):
-    study.command()(command)
+study.command()(study_refresh.refresh)
+study.command()(study_report.report)
 app.add_typer(study)
 
 

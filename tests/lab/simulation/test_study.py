@@ -3,6 +3,7 @@
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +59,8 @@ def simulation_of(world, run, secrets=None):
 def finished(world, run, secrets=None):
     simulation = simulation_of(world, run, secrets)
     with ThreadPoolExecutor(2) as threads:
-        arrays = simulated(simulation, world.truth[1], SimpleNamespace(on_progress=no_progress), threads)
+        silent: Any = SimpleNamespace(on_progress=no_progress)
+        arrays = simulated(simulation, world.truth[1], silent, threads)
     return simulation, arrays
 
 

@@ -1,5 +1,7 @@
 """The server of a study knows the pages, and reads the labels in updates where nothing hides them."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -41,5 +43,6 @@ def test_noise_hides_the_labels_of_one_round_and_less_of_forty(labels):
 
 def test_a_run_without_victims_or_with_groups_is_refused():
     for wrong in ({"victims": 1}, {"uses": 0}, {"pages": 0}, {"opinion": 1.5}, {"defence": Defence(group=5)}):
+        given: dict[str, Any] = {"data": "tiny", "defence": Defence()} | wrong
         with pytest.raises(InputError):
-            LabelRun(**{"data": "tiny", "defence": Defence(), **wrong})
+            LabelRun(**given)
