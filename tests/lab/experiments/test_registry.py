@@ -43,6 +43,7 @@ def test_experiments_come_in_the_order_of_the_paper_and_then_ours():
         "inside",
         "crowd",
         "privacy",
+        "privacy-labels",
     ]
 
 
