@@ -41,13 +41,14 @@ def serve(settings: ServerSettings, tell: Callable[[str], None]) -> None:
     limit = connections.for_descriptors(connections.raise_descriptor_limit(), settings.proxies)
     cache_in(settings.folder / KERNELS)
     server = build_services(settings)
+    app = application(server)  # a mistake in the group's own texts is told before anything is promised
     listening = _listen(settings)
     port = listening.getsockname()[1]
     address = settings.public_address or f"http://{settings.host}:{port}"
     say(f"EITR runs at {address}")
     _tell_link(settings, setup_link(server.database), address, say)
     config = uvicorn.Config(
-        application(server),
+        app,
         http=limited_protocol(limit),
         ws="none",
         log_config=None,
