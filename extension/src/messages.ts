@@ -73,6 +73,8 @@ export interface StudyView {
   next: { id: number; number: number } | null;
   /** Whether the server gets the classes that the person chooses. */
   collect: boolean;
+  /** Whether the server gets the words of the task pages that the person labelled. */
+  terms: boolean;
   /** In how many rounds a task page may be used. */
   uses: number;
   /** Whether the person lets servers train all layers: then nothing limits what updates give away. */
@@ -95,6 +97,15 @@ export interface SentAnswer {
   state: "opened" | TaskEnd;
   /** The class that was sent; null if none was. */
   label: number | null;
+  outcome: Sent["outcome"];
+}
+
+/** A report of words that the server got, as the page "what was sent" tells it. */
+export interface SentTerms {
+  time: number;
+  server: string;
+  words: number;
+  pages: number;
   outcome: Sent["outcome"];
 }
 
@@ -206,7 +217,7 @@ export interface Calls {
     { classifying: boolean; contributing: boolean; studies: boolean; server: string; invitation: string },
     { settings: Settings },
   ];
-  sent: [Record<string, never>, { sent: Sent[]; answers: SentAnswer[]; news: News | null }];
+  sent: [Record<string, never>, { sent: Sent[]; answers: SentAnswer[]; terms: SentTerms[]; news: News | null }];
   warning: [{ target: string }, { view: WarningView | null }];
   continue: [{ target: string }, { target: string }];
   never: [{ target: string }, { target: string }];

@@ -27,6 +27,7 @@ test("a study is read, and members that are not known are ignored", () => {
     hidePrediction: true,
     usesPerPage: 2,
     collect: false,
+    terms: false,
     completionCode: null,
     page: "/study/covid-19/me",
   });
@@ -43,6 +44,7 @@ test.each([
   ["hide_prediction", ["true", 1, null]],
   ["uses_per_page", [0, 41, 1.5, "2", NaN, null]],
   ["collect", ["yes", 1, null]],
+  ["terms", ["yes", 1, null]],
   ["completion_code", ["", "<b>", "a b", "x".repeat(101), 7, {}]],
   ["page", ["javascript:alert(1)", "//evil.test/study/covid-19/me", "/study/other/me", "https://evil.test", 7, null]],
 ])("a study with a wrong %s is refused", (name, wrong) => {

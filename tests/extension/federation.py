@@ -44,6 +44,7 @@ SIZES = {"private": 2 * (32 * 6 + 6), "paper": len(WEIGHTS) // 2}
 """The bytes of an update by each method: half precision, of the last layer alone or of all."""
 
 CODE = "THANK-YOU-7"
+TERMS_PATH = "/api/v2/study/terms"
 Answer = tuple[int, bytes | dict[str, Any], dict[str, str]]
 NO_ROUND: Answer = (404, {"type": "/problems/no-round", "title": "No round is open.", "status": 404}, {})
 
@@ -62,6 +63,8 @@ class Study:
         self.told: list[tuple[int, dict[str, Any]]] = []
         self.received: list[bytes] = []
         """All that was sent, also what was refused."""
+        self.terms: list[bytes] = []
+        """All reports of words that were sent, also those that were refused."""
         self.spare: list[str] = []
         """Pages that replace broken ones."""
         self.facts: dict[str, Any] = {
@@ -82,6 +85,9 @@ class Study:
         if path == "/api/v2/tasks":
             return 200, {"tasks": self.tasks}, {}
         assert method == "PUT"
+        if path == TERMS_PATH:
+            self.terms.append(body)
+            return (204, b"", {}) if self.facts["terms"] else CONSENT_NEEDED
         number, said = int(path.rpartition("/")[2]), json.loads(body)
         self.received.append(body)
         task = next((task for task in self.tasks if task["id"] == number), None)
@@ -150,7 +156,7 @@ class Federation:
         if (method, path) == ("GET", "/api/v2/me/rounds"):
             assert headers["Authorization"].endswith(".s3cret-_x")
             return 200, {"rounds": self.outcomes}, {}
-        if path in ("/api/v2/study", "/api/v2/tasks") or path.startswith("/api/v2/tasks/"):
+        if path in ("/api/v2/study", "/api/v2/tasks", TERMS_PATH) or path.startswith("/api/v2/tasks/"):
             assert headers["Authorization"].endswith(".s3cret-_x")
             return NO_STUDY if self.study is None else self.study.answer(method, path, body)
         if (method, path) == ("DELETE", "/api/v2/me"):

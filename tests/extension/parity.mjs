@@ -109,6 +109,8 @@ const TASKS = {
   refusals: ({ vocabularies }) =>
     vocabularies.map((base64) => refused(() => core.readVocabulary(new Uint8Array(Buffer.from(base64, "base64"))))),
 
+  termReports: ({ cases, limit }) => cases.map((pages) => core.termReport(pages, limit)),
+
   limits: ({ rounds }) => rounds.map((count) => [core.pagePercentage(count), core.labelPercentage(count)]),
 
   difference: ({ base, parameters }) => base64(core.difference16(floats(base), floats(parameters))),

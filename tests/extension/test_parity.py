@@ -6,6 +6,7 @@ import json
 import math
 import random
 import unicodedata
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +23,7 @@ from eitr.model.private import PrivatePlan, gradient_lengths, largest_auc, priva
 from eitr.model.random import Stream, key_of, permutation
 from eitr.model.update_encoding import DIFFERENCE, encoded
 from eitr.pages import Page, SparseRows, Vocabulary, tokens
+from eitr.pages.federated_vocabulary import TermReport, check_report, report
 from eitr.pages.language import FUNCTION_WORDS, HOMOGRAPHS, LANGUAGES
 from eitr.pages.pool import Pool
 from eitr.pages.reading import read_body
@@ -420,6 +422,24 @@ def test_thirty_steps_without_dropout_lead_where_tfjs_goes(core: Core, shipped: 
     expected = from_base64(ask(tmp_path, "tfjs_training.mjs", (), question))
     assert np.abs(expected - vector).max() > 1e-3
     assert furthest("30 steps without dropout, TF.js", trained_by_core(core, shipped, plan, 7), expected) < 1e-5
+
+
+def test_reports_of_terms_are_those_of_python(core: Core) -> None:
+    chance = random.Random(20261118)
+    words = [*tokens(" ".join(sorted(FUNCTION_WORDS["de"]))), "𐐨𐐩", "\ufa0e\ufa0e", "constructor"]
+    cases = [
+        [[chance.choice(words) for _ in range(chance.randint(0, 200))] for _ in range(chance.randint(1, 25))]
+        for _ in range(40)
+    ]
+    cases = [pages for pages in cases if any(pages)]
+    found = core("termReports", cases=[[list(Counter(page).items()) for page in pages] for pages in cases], limit=20)
+    for one, pages in zip(found, cases, strict=True):
+        expected = report(pages, limit=20)
+        check_report(TermReport(**{**one, "weights": {term: float(share) for term, share in one["weights"].items()}}))
+        assert (one["samples"], one["documents"]) == (expected.samples, expected.documents)
+        assert list(one["weights"]) == list(expected.weights)
+        # Logarithms of fractions differ in the last bit.
+        assert one["weights"] == pytest.approx(expected.weights, rel=1e-14)
 
 
 def test_differences_in_half_precision_are_numpys_to_the_bit(core: Core) -> None:

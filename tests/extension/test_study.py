@@ -1,15 +1,17 @@
 """Taking part in a study from a real Chromium: joining, tasks, what is hidden, and what is sent."""
 
+import json
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from eitr.pages.federated_vocabulary import report
 from eitr.taxonomy import NAMES, index_of
 
 from .browser import Extension, until
-from .federation import CODE, NO_STUDY, Federation, Study, federation
+from .federation import CODE, NO_STUDY, TERMS_PATH, Federation, Study, federation
 from .pages import FOOTBALL, HEALTH, RELIGION, tracked
 from .site import Site
 
@@ -592,6 +594,124 @@ def test_a_refused_answer_is_not_sent_again(person, server, study, urls):
     sync(person)
     assert server.asked.count("PUT /api/v2/tasks/101") == 1
     assert told(person)["ended"] == 0
+
+
+# The words of task pages.
+
+
+def answer(extension: Extension, url: str, label: int) -> None:
+    """Say what a page is about."""
+    page = extension.context.new_page()
+    page.goto(url)
+    extension.wait_until_read(page)
+    view = extension.view(page)
+    extension.asking("popup")({"kind": "label", "document": view["document"], "url": view["url"], "label": label})
+    page.close()
+
+
+def finish(extension: Extension, study: Study, urls: list[str]) -> None:
+    """Label two tasks and skip the third."""
+    answer(extension, urls[0], HEALTH_CLASS)
+    answer(extension, urls[1], RELIGION_CLASS)
+    page = extension.context.new_page()
+    page.goto(urls[2])
+    extension.wait_until_read(page)
+    tab = extension.tab(page)
+    extension.asking("popup")({"kind": "end-task", "tab": tab, "task": 103, "state": "skipped"})
+    until(lambda: study.told[-1] == (103, {"state": "skipped"}), what="the last answer")
+    page.close()
+    sync(extension)
+
+
+def reports_of_words(extension: Extension) -> list[dict[str, Any]]:
+    return extension.asking("sent")({"kind": "sent"})["terms"]
+
+
+def test_words_of_labelled_task_pages_are_sent_once_and_of_no_other_page(person, study, urls, site):
+    study.facts["terms"] = True
+    sync(person)
+    answer(person, site.put("own.test", "/", "<title>Own</title><p>Zebrafish insulin diabetes hospital"), HEALTH_CLASS)
+    finish(person, study, urls)
+    (sent_report,) = map(json.loads, study.terms)
+    stored = person.asking("options")({"kind": "export"})["data"]["labelled_pages"]
+    own = [[word for word, count in page["words"] for _ in range(count)] for page in stored if "study" in page]
+    assert (len(stored), len(own)) == (3, 2)
+    expected = report(own)
+    assert (sent_report["samples"], sent_report["documents"]) == (2, expected.documents)
+    assert sent_report["weights"] == pytest.approx(expected.weights)
+    assert "zebrafish" not in sent_report["weights"]
+    sync(person)
+    person.kill_worker()
+    sync(person)
+    assert len(study.terms) == 1
+    listed = person.open("sent")
+    listed.wait_for_selector("#of-studies", state="visible")
+    assert f"Words ({len(expected.weights)}) of task pages that you labelled (2)" in listed.inner_text("#answers")
+    # Who takes the consent back and gives it again is asked for the words again: the server has deleted them.
+    study.facts["terms"] = False
+    sync(person)
+    assert len(study.terms) == 1
+    study.facts["terms"] = True
+    sync(person)
+    sync(person)
+    assert study.terms == study.terms[:1] * 2
+    assert [one["outcome"] for one in reports_of_words(person)] == ["taken", "taken"]
+
+
+def test_no_word_is_sent_without_consent_or_before_the_tasks_are_done(person, server, study, urls):
+    popup = person.open("popup", "?tab=-1")
+    popup.wait_for_selector("#study", state="visible")
+    assert popup.text_content("#study-terms") == ""
+    finish(person, study, urls)
+    assert told(person)["ended"] == 3
+    assert study.received == [b'{"state":"labelled"}', b'{"state":"labelled"}', b'{"state":"skipped"}']
+    assert (study.terms, reports_of_words(person)) == ([], [])
+    assert not [path for path in server.asked if "terms" in path]
+    # With the consent, but with a task that is open again.
+    study.facts["terms"] = True
+    study.tasks[2] |= {"id": 501, "state": "open"}
+    sync(person)
+    until(lambda: "the words of the task pages" in (popup.text_content("#study-terms") or ""), what="what is sent")
+    assert (told(person)["ended"], study.terms) == (2, [])
+    # The consent may come last.
+    study.tasks[2] |= {"id": 103, "state": "skipped"}
+    sync(person)
+    assert len(study.terms) == 1
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_a_refused_report_of_words_ends_quietly(person, server, study, urls, status):
+    study.facts["terms"] = True
+    slug = {403: "consent-needed", 404: "not-found"}[status]
+    server.spoiled[TERMS_PATH] = (status, {"type": f"/problems/{slug}", "status": status}, {})
+    finish(person, study, urls)
+    sync(person)
+    assert server.asked.count(f"PUT {TERMS_PATH}") == 1
+    assert [one["outcome"] for one in reports_of_words(person)] == ["refused"]
+    assert person.asking("options")({"kind": "options"})["studyNote"] == ""
+    assert told(person)["ended"] == 3
+
+
+def test_a_worker_that_is_killed_while_it_sends_words_sends_the_same_again(person, server, study, urls):
+    finish(person, study, urls)
+    reached, go = threading.Event(), threading.Event()
+
+    def stop(path: str) -> None:
+        if path == TERMS_PATH:
+            reached.set()
+            assert go.wait(60)
+
+    server.before = stop
+    study.facts["terms"] = True
+    person.desk.evaluate("chrome.alarms.create('learn', { when: Date.now() })")
+    assert reached.wait(60)
+    person.kill_worker()
+    server.before = lambda path: None
+    go.set()
+    sync(person)
+    until(lambda: len(study.terms) == 2, what="both attempts")
+    assert len(set(study.terms)) == 1
+    assert [one["outcome"] for one in reports_of_words(person)] == ["taken"]
 
 
 def test_export_and_deletion_include_the_study(person, server, study, urls):

@@ -47,7 +47,7 @@ def folder(tmp_path: Path, site: Site) -> Path:
     folder = tmp_path / "server"
     folder.mkdir()
     with studies(folder) as site_of_study:
-        settings = StudySettings(pages_per_person=3, collect_labels=True)
+        settings = StudySettings(pages_per_person=3, collect_labels=True, collect_terms=True)
         site_of_study.register.create(SLUG, TITLE, settings, who="ada")
         site_of_study.pages.import_file(SLUG, pages, who="ada")
         site_of_study.register.open(SLUG, who="ada")
@@ -102,7 +102,7 @@ def tasks(folder: Path, person: str) -> list[dict[str, Any]]:
 
 
 def test_a_study_from_the_invitation_to_the_completion_code_and_withdrawal(extension, folder, port):
-    code, person = start(folder, ConsentKind.COLLECTION)
+    code, person = start(folder, ConsentKind.COLLECTION, ConsentKind.TERMS)
     with real_server(folder, 10, EITR_PORT=str(port)) as server:
         join(extension, server.address, code)
         assert (told(extension)["title"], told(extension)["collect"]) == (TITLE, True)
@@ -130,6 +130,9 @@ def test_a_study_from_the_invitation_to_the_completion_code_and_withdrawal(exten
         until(lambda: popup.is_visible("#study-end"), what="the end")
         with studies(folder) as site:
             assert popup.inner_text("#study-code") == site.people.progress(person).completion_code
+            until(lambda: site.terms.reports(SLUG), what="the words of the task pages")
+            (report,) = site.terms.reports(SLUG)
+            assert (report.samples, len(report.weights) > 20) == (2, True)
             site.people.withdraw(person)
         sync(extension)
         until(lambda: told(extension) is None, what="the end of the study")

@@ -13,6 +13,7 @@ import { rememberedHosts } from "./remembered_hosts";
 import { settings } from "./settings_store";
 import { knownStudy } from "./study/study_store";
 import { taskAnswers } from "./study/task_answers";
+import { termReports } from "./study/term_reports";
 import { hostLists } from "./third_parties";
 
 export async function exportedData(): Promise<object> {
@@ -33,6 +34,7 @@ export async function exportedData(): Promise<object> {
     news: await newsView(),
     study: (await knownStudy()) ?? null,
     task_answers: await taskAnswers(),
+    term_reports: await termReports(),
     servers: await Promise.all(known.map((one) => told(one, choices.contributing || choices.studies))),
   };
 }

@@ -19,8 +19,8 @@ export interface LabelledWords {
   time: number;
   /** Whether the person agreed with what was shown, rather than corrected it. */
   agreed: boolean;
-  /** If it is the page of a study's task: at which server, and in how many rounds there it may be used. */
-  study?: { server: string; uses: number };
+  /** If it is the page of a study's task: of which one at which server, and in how many rounds there it may be used. */
+  study?: { server: string; task: number; uses: number };
 }
 
 const MOST_PAGES = 1000;

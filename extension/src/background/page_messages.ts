@@ -34,6 +34,7 @@ import { studyNote, syncStudy } from "./study/study_sync";
 import { studyView } from "./study/study_view";
 import { sentAnswers } from "./study/task_answers";
 import { hidesPrediction, isOpening, taskOf } from "./study/task_pages";
+import { sentTerms } from "./study/term_reports";
 import { addHostList, hostLists, removeHostList, thirdPartiesOf, trackerData } from "./third_parties";
 import { continueTo, forget, warningView } from "./warnings";
 
@@ -58,7 +59,7 @@ export const HANDLERS: Handlers = {
     const task = await taskOf(seen);
     if (task === null) await labelPage(seen.url, said, null);
     else {
-      const study = { server: task.server, uses: task.study.usesPerPage };
+      const study = { server: task.server, task: task.task.id, uses: task.study.usesPerPage };
       await labelPage(seen.url, { ...said, study }, answerOf(task, "labelled", label));
       void syncStudy(false);
     }
@@ -195,7 +196,12 @@ export const HANDLERS: Handlers = {
   },
 
   async sent() {
-    return { sent: await sentUpdates(), answers: await sentAnswers(), news: await newsView() };
+    return {
+      sent: await sentUpdates(),
+      answers: await sentAnswers(),
+      terms: await sentTerms(),
+      news: await newsView(),
+    };
   },
 
   async warning(wish) {

@@ -18,6 +18,8 @@ export interface Study {
   readonly usesPerPage: number;
   /** Whether the person consented, on the study's site, that the server collects their labels. */
   readonly collect: boolean;
+  /** Whether they consented there that the server gets the words of the task pages they labelled. */
+  readonly terms: boolean;
   readonly completionCode: string | null;
   /** The path of the person's page on the study's site. */
   readonly page: string;
@@ -51,6 +53,7 @@ export function readStudy(value: unknown): Study {
     hidePrediction: flag(study, "hide_prediction"),
     usesPerPage: wholeNumber(member(study, "uses_per_page"), 1, MOST_USES, "uses_per_page of the study"),
     collect: flag(study, "collect"),
+    terms: flag(study, "terms"),
     completionCode: code === null ? null : text(study, "completion_code", /^[\w-]{1,100}$/),
     page,
   };

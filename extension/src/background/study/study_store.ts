@@ -4,6 +4,7 @@ import type { Study, Task } from "../../core/study";
 import { readKept, write } from "../database";
 import { settings } from "../settings_store";
 import type { TaskAnswer } from "./task_answers";
+import { endReports } from "./term_reports";
 
 export interface KnownStudy {
   server: string;
@@ -46,6 +47,7 @@ export async function dropStudy(left: string | null = null): Promise<void> {
     of("kept").delete(KEY);
     if (left === null) of("kept").delete(LEFT);
     else of("kept").put(left, LEFT);
+    endReports(of("kept"));
     const cursor = of("answers").openCursor();
     cursor.onsuccess = () => {
       const found = cursor.result;

@@ -1,6 +1,7 @@
 /**
- * Talks to the server about the study: sends answers that wait, then fetches the study and its tasks. Every step is on
- * the disk before the next begins; what could not be sent is sent by a later turn.
+ * Talks to the server about the study: sends answers that wait, fetches the study and its tasks, and then, if the person
+ * agreed to it, sends the words of the task pages. Every step is on the disk before the next begins; what could not be
+ * sent is sent by a later turn.
  */
 
 import { readStudy, readTasks } from "../../core/study";
@@ -12,7 +13,8 @@ import { sentenceOf, waitAfter } from "../learning/failures";
 import { authorization, enrolled, forgetParticipant, type Participant } from "../learning/participant";
 import { json, Refused, Server } from "../learning/server";
 import { settings } from "../settings_store";
-import { dropStudy, knownStudy, leftServer, storeStudy } from "./study_store";
+import { sendTerms } from "./send_terms";
+import { dropStudy, type KnownStudy, knownStudy, leftServer, storeStudy } from "./study_store";
 import { settleAnswer, type TaskAnswer, taskAnswers } from "./task_answers";
 
 const LARGEST_LIST = 8 << 20;
@@ -90,7 +92,7 @@ async function turn(now: boolean): Promise<void> {
 async function takePart(server: Server, participant: Participant): Promise<string> {
   try {
     await sendAnswers(server, participant);
-    await fetchStudy(server, participant);
+    await sendTerms(server, participant, await fetchStudy(server, participant));
     return "";
   } catch (error) {
     if (!(error instanceof Refused) || server.stop.aborted) throw error;
@@ -136,11 +138,13 @@ async function sendAnswer(server: Server, participant: Participant, answer: Task
   await settleAnswer(answer, "taken");
 }
 
-async function fetchStudy(server: Server, participant: Participant): Promise<void> {
+async function fetchStudy(server: Server, participant: Participant): Promise<KnownStudy> {
   const headers = authorization(participant);
   const study = readStudy(json(await server.request("/api/v2/study", { headers })));
   const listed = json(await server.request("/api/v2/tasks", { headers, most: LARGEST_LIST }));
   const tasks = readTasks(listed, server.address);
   server.stop.throwIfAborted();
-  await storeStudy({ server: server.address, study, tasks });
+  const known = { server: server.address, study, tasks };
+  await storeStudy(known);
+  return known;
 }

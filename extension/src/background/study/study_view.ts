@@ -25,6 +25,7 @@ export async function studyView(tab: number, seen: SeenDocument | undefined): Pr
     here: here && { id: here.task.id, number: here.number, state: here.state },
     next: next === undefined ? null : { id: tasks[next]!.id, number: next + 1 },
     collect: study.collect,
+    terms: study.terms,
     uses: study.usesPerPage,
     allLayers: (await settings()).allLayers,
     completionCode: study.completionCode,

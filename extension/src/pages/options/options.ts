@@ -5,7 +5,7 @@ import { language, say } from "../../localise";
 import { ask, type OptionsView, Problem } from "../../messages";
 import type { Settings } from "../../settings";
 import { byId, dateAndTime, newElement, percent, putTexts, showingProblems, showStatus, when } from "../shared/page";
-import { limitText } from "../shared/study_text";
+import { limitText, termsText } from "../shared/study_text";
 import { saveAsFile } from "./download";
 
 const SWITCHES = ["classifying", "warnings", "linkMarks", "contributing", "allLayers", "studies"] as const;
@@ -144,6 +144,7 @@ function showStudy({ study, studyNote }: OptionsView): void {
     ? say("options_study_progress", String(study.ended), String(study.tasks))
     : say("study_closed");
   byId("study-answers", HTMLElement).textContent = say(study.collect ? "study_sent" : "study_kept");
+  byId("study-terms", HTMLElement).textContent = termsText(study);
   byId("study-limit", HTMLElement).textContent = limitText(study);
 }
 

@@ -3,7 +3,7 @@
 import { say } from "../../localise";
 import type { PopupView, StudyView } from "../../messages";
 import { byId } from "../shared/page";
-import { limitText, placeText } from "../shared/study_text";
+import { limitText, placeText, termsText } from "../shared/study_text";
 
 const BUTTONS = ["task-open", "task-next", "task-skip", "task-broken"] as const;
 
@@ -26,6 +26,7 @@ export function showStudy(view: PopupView): void {
   showEnd(study);
   const goesOn = here !== null || next !== null;
   put("study-answers", goesOn ? say(study.collect ? "study_sent" : "study_kept") : "");
+  put("study-terms", termsText(study));
   put("study-limit", limitText(study));
   byId("study-more", HTMLElement).hidden = !goesOn;
 }

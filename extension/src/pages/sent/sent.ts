@@ -1,7 +1,7 @@
 /** Every upload there ever was, in plain words. */
 
 import { language, say, topicTitle } from "../../localise";
-import { ask, type Sent, type SentAnswer } from "../../messages";
+import { ask, type Sent, type SentAnswer, type SentTerms } from "../../messages";
 import { newsText } from "../shared/news_text";
 import { byId, dateAndTime, newElement, putTexts, showingProblems } from "../shared/page";
 
@@ -9,13 +9,14 @@ const BYTES_PER_NUMBER = 2;
 
 putTexts();
 void showingProblems(async () => {
-  const { sent, answers, news } = await ask("sent", {});
+  const { sent, answers, terms, news } = await ask("sent", {});
   byId("news", HTMLElement).hidden = news === null;
   byId("news", HTMLElement).textContent = news === null ? "" : newsText(news);
-  byId("none", HTMLElement).hidden = sent.length > 0 || answers.length > 0;
+  const ofStudies = [...terms.map(termReport), ...answers.map(taskAnswer)];
+  byId("none", HTMLElement).hidden = sent.length > 0 || ofStudies.length > 0;
   byId("uploads", HTMLElement).replaceChildren(...sent.map(upload));
-  byId("of-studies", HTMLElement).hidden = answers.length === 0;
-  byId("answers", HTMLElement).replaceChildren(...answers.map(taskAnswer));
+  byId("of-studies", HTMLElement).hidden = ofStudies.length === 0;
+  byId("answers", HTMLElement).replaceChildren(...ofStudies);
 });
 
 function upload(sent: Sent): HTMLElement {
@@ -48,12 +49,21 @@ function upload(sent: Sent): HTMLElement {
   return entry;
 }
 
+function termReport({ time, server, words, pages, outcome }: SentTerms): HTMLElement {
+  const number = new Intl.NumberFormat(language());
+  return ofStudy(say("sent_terms", number.format(words), number.format(pages)), { time, server, outcome });
+}
+
 function taskAnswer({ time, server, number, state, label, outcome }: SentAnswer): HTMLElement {
-  const entry = newElement("li", "", "card");
   const said =
     label === null
       ? say(`sent_task_${state}`, String(number))
       : say("sent_task_class", String(number), topicTitle(label));
+  return ofStudy(said, { time, server, outcome });
+}
+
+function ofStudy(said: string, { time, server, outcome }: Pick<Sent, "time" | "server" | "outcome">): HTMLElement {
+  const entry = newElement("li", "", "card");
   const about = [dateAndTime(time), server, say(`sent_outcome_${outcome}`)].join(" · ");
   entry.append(newElement("p", said), newElement("p", about, "faint"));
   return entry;

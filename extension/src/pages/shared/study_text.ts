@@ -14,6 +14,11 @@ export function placeText({ open, here, next, tasks }: StudyView): string {
   return at === null ? say("study_finished") : say("study_task", String(at.number), String(tasks));
 }
 
+/** What is sent of the words of task pages; empty if nothing is. */
+export function termsText({ open, terms }: StudyView): string {
+  return open && terms ? say("study_terms") : "";
+}
+
 /** What can be inferred about task pages from what is sent for training. */
 export function limitText({ uses, allLayers }: StudyView): string {
   if (allLayers) return say("study_limit_none");
