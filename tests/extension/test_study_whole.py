@@ -224,18 +224,20 @@ def do_tasks(extension: Extension, site: Site, camera: Camera) -> list[str]:
     until(lambda: popup.is_hidden("#task-skip"), what="the end of task 2")
     camera.take(popup, "popup-skipped")
 
-    # The last page is gone by now; the one that takes its place is there.
-    vanishing = {place: site.pages.pop(place) for place in list(site.pages) if place[1].startswith("/page-")}
-    go_on(extension, popup, page, EACH)
-    site.pages |= vanishing
-    broken = page.url
-    camera.take(page, "broken-page")
+    # The last page has vanished from the web since the check; the one that takes its place is there.
+    vanished = {place: site.pages.pop(place) for place in list(site.pages) if place[1].startswith("/page-")}
+    popup.click("#task-next")
+    wait_for_task(popup, EACH)
+    until(lambda: popup.is_visible("#task-broken") and page.url.startswith("chrome-error:"), what="an error page")
+    site.pages |= vanished
     camera.take(popup, "popup-broken-page")
     popup.click("#task-broken")
-    until(lambda: told(extension)["next"], what="a page in its place")
-    camera.take(popup, "popup-broken")
-    go_on(extension, popup, page, EACH)
-    assert page.url != broken
+    popup.wait_for_selector("#task-open", state="visible")
+    camera.take(popup, "popup-replaced")
+    page = task_page(extension, popup)
+    popup.close()
+    popup = extension.popup(page)
+    wait_for_task(popup, EACH)
     choose(popup, index_of("health"))
     popup.close()
     return ["religion", "health"]
@@ -248,6 +250,10 @@ def go_on(extension: Extension, popup: Any, page: Any, number: int) -> None:
     popup.click("#task-next")
     page.wait_for_url(lambda url: url != before)
     extension.wait_until_read(page)
+    wait_for_task(popup, number)
+
+
+def wait_for_task(popup: Any, number: int) -> None:
     until(lambda: popup.inner_text("#study-place") == f"Task {number} of {EACH}", what=f"task {number}")
     popup.wait_for_selector("#task-skip", state="visible")
 
@@ -324,6 +330,7 @@ def learn_of_the_end(extension: Extension, camera: Camera) -> None:
     until(lambda: told(extension) is None, what="the end of the study")
     popup = extension.open("popup", "?tab=-1")
     assert popup.is_hidden("#study")
+    assert "You are no longer in a study" in popup.inner_text("#study-left")
     camera.take(popup, "popup-withdrawn")
     options = extension.open("options")
     assert re.match("You are no longer in a study", options.inner_text("#study-note"))
