@@ -144,7 +144,7 @@ def test_a_study_from_its_creation_to_a_withdrawal(extension, elsewhere, site, s
 
     rate(elsewhere.new_context(base_url=server.address).new_page(), operator, camera)
     traces = {**ids_of_the_person(operator.folder), "completion code": completion}
-    assert rewards(server, elsewhere, camera) == [["email", "finished"], [EMAIL, "True"]]
+    assert rewards(server, elsewhere, camera) == [["email", "finished"], [EMAIL, "yes"]]
     report = operator.folder.parent / "report"
     operator.run("report", SLUG, "--to", report)
     written = [path.read_text() for path in report.iterdir()]
@@ -220,6 +220,7 @@ def do_tasks(extension: Extension, site: Site, camera: Camera) -> list[str]:
     camera.take(popup, "popup-labelled")
 
     go_on(extension, popup, page, 2)
+    until(lambda: popup.text_content("#status") == "", what="an end of the thanks for task 1")
     popup.click("#task-skip")
     until(lambda: popup.is_hidden("#task-skip"), what="the end of task 2")
     camera.take(popup, "popup-skipped")
