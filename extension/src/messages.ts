@@ -130,6 +130,8 @@ export interface PopupView {
   /** What became of a round that the person took part in, until they hide it. */
   news: News | null;
   study: StudyView | null;
+  /** Whether the server said that the study has ended for the person. */
+  studyLeft: boolean;
   /** Whether the prediction is withheld because the page is a task that waits for the person's own choice. */
   hidden: boolean;
 }

@@ -37,8 +37,8 @@ class RealServer:
         self._link = link
         self._page: Any = None
 
-    def operator(self, browser: Any) -> None:
-        """Set the password by the printed link, and sign in, in a window of the operator's own."""
+    def operator(self, browser: Any) -> Any:
+        """Set the password by the printed link, and sign in; return a window of the operator's own."""
         page = browser.new_context().new_page()
         page.goto(self._link)
         page.fill("#name", "ada")
@@ -50,6 +50,7 @@ class RealServer:
         page.click("main button")
         page.wait_for_url("**/")
         self._page = page
+        return page
 
     def open_round(self) -> int:
         """Click; return the round's number."""

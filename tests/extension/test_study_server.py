@@ -136,6 +136,7 @@ def test_a_study_from_the_invitation_to_the_completion_code_and_withdrawal(exten
             site.people.withdraw(person)
         sync(extension)
         until(lambda: told(extension) is None, what="the end of the study")
+        until(lambda: popup.is_visible("#study-left"), what="a word about it in the popup")
         assert "Traceback" not in server.log.read_text()
 
 

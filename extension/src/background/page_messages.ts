@@ -264,7 +264,7 @@ async function popupOfTab(wish: Wish): Promise<PopupView> {
 }
 
 async function popupView(seen: SeenDocument | undefined, tab = seen?.tab ?? -1): Promise<PopupView> {
-  const [choices, news, study] = await Promise.all([settings(), newsView(), studyView(tab, seen)]);
+  const [choices, news, study, note] = await Promise.all([settings(), newsView(), studyView(tab, seen), studyNote()]);
   const host = hostOf(seen?.url ?? "");
   const site = host === "" ? "" : siteOf(host);
   const empty: PopupView = {
@@ -282,6 +282,7 @@ async function popupView(seen: SeenDocument | undefined, tab = seen?.tab ?? -1):
     remembered: false,
     news: news === null || news.hidden ? null : news,
     study,
+    studyLeft: note === "study_left",
     hidden: false,
   };
   if (!choices.classifying || seen === undefined || host === "") return empty;

@@ -41,7 +41,10 @@ when("hide-news", "click", async () => {
 for (const id of ["task-open", "task-next"])
   when(id, "click", async () => {
     const next = view?.study?.next;
-    if (next != null) show(await ask("open-task", { tab: await shownTab(), task: next.id }));
+    if (next == null) return;
+    show(await ask("open-task", { tab: await shownTab(), task: next.id }));
+    // What was said of the task before does not hold for this one.
+    showStatus("");
   });
 for (const [id, state] of [
   ["task-skip", "skipped"],

@@ -10,6 +10,7 @@ const BUTTONS = ["task-open", "task-next", "task-skip", "task-broken"] as const;
 export function showStudy(view: PopupView): void {
   const { study } = view;
   const shown = study !== null && view.state !== "no-consent";
+  byId("study-left", HTMLElement).hidden = !view.studyLeft || study !== null;
   byId("study", HTMLElement).hidden = !shown;
   if (!shown) return;
   const { here, next } = study;

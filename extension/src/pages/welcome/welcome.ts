@@ -7,6 +7,7 @@ import { askToCollect } from "../../data_collection";
 import { type Invitation, readJoinLink } from "../../join_link";
 import { say } from "../../localise";
 import { ask, Problem } from "../../messages";
+import type { Settings } from "../../settings";
 import { byId, putTexts, showingProblems, showStatus, when } from "../shared/page";
 
 const box = (id: string) => byId(id, HTMLInputElement);
@@ -33,15 +34,21 @@ when("link", "change", async () => {
 when("save", "click", async () => {
   const [classifying, contributing, studies] = ["classifying", "contributing", "studies"].map((id) => box(id).checked);
   if ((contributing || studies) && !(await askToCollect())) return showStatus(say("problem_collection"), true);
-  await ask("consent", {
+  const { settings } = await ask("consent", {
     classifying: classifying!,
     contributing: contributing!,
     studies: studies!,
     server: box("server").value,
     invitation: box("invitation").value,
   });
-  showStatus(say(classifying ? "welcome_saved" : "welcome_saved_nothing"));
+  showStatus(say(savedText(settings)));
 });
+
+/** What happens from now on, and where to look. */
+function savedText({ classifying, studies, invitation }: Settings): string {
+  if (!classifying) return "welcome_saved_nothing";
+  return studies && invitation !== "" ? "welcome_saved_study" : "welcome_saved";
+}
 
 /** Who comes back sees what they chose. The first time, that is nothing. */
 async function showChoices(): Promise<void> {
