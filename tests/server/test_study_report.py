@@ -14,8 +14,9 @@ from eitr.server.dashboard.study_report import write_report
 from eitr.server.db.study_tables import StudyPersonRow, StudyRaterRow
 from eitr.server.db.tables import ObservationRow
 from eitr.server.domain.models import roll_back
-from eitr.server.domain.study.analysis import analysis
+from eitr.server.domain.study.analysis import FEW, FEWEST, analysis
 from eitr.server.domain.study.analysis_data import classifiers, study_data
+from eitr.taxonomy import NAMES
 from tests.server.study_scene import SLUG, StudyScene
 
 EMAIL = "somebody.real@mail.example"
@@ -79,6 +80,26 @@ def test_the_first_version_is_judged_as_the_classifier_of_the_package(found, sce
     assert found.versions[0].accuracy == round(right, 4)
 
 
+def test_what_one_or_two_people_chose_for_a_page_is_not_told(found):
+    few = [page for page in found.pages if page["labels"] == FEW]
+    many = [page for page in found.pages if isinstance(page["labels"], int) and page["labels"]]
+    assert few, "the example has such a page"
+    assert many
+    assert all(page[name] is None for page in few for name in NAMES)
+    assert all(sum(page[name] for name in NAMES) == page["labels"] >= FEWEST for page in many)
+
+
+def test_labels_of_one_or_two_people_are_not_told_as_those_of_all(federation, tmp_path):
+    scene = StudyScene(tmp_path, federation)
+    for person in scene.add_people(2):
+        scene.label(person)
+    data = study_data(federation.database, scene.services.register, SLUG)
+    assert len(data.labels) == 2
+    report = analysis(data, [])
+    assert (report.participants, report.people, report.with_truth) == (None, [], None)
+    assert all(page["labels"] == 0 for page in report.pages)
+
+
 def test_one_or_two_people_are_not_counted(found):
     reasons = {one["reason"]: one["how many"] for one in found.exclusions}
     assert reasons["did not let their labels be collected"] == "fewer than 3"
@@ -129,7 +150,7 @@ def test_a_study_in_which_nothing_happened_has_a_report(federation, tmp_path):
     assert found.experts is None
     assert found.participants is None
     page = write_report(found, tmp_path / "report")[0].read_text()
-    assert "No labels were collected." in page
+    assert "No labels were collected, or of fewer than 3 people" in page
     assert "No participant of the study has a reputation yet." in page
 
 

@@ -110,6 +110,16 @@ def test_an_import_changes_all_or_nothing(world: World, tmp_path: Path) -> None:
         world.studies.pages.import_file("other", path, who="ada")
 
 
+def test_a_list_without_topics_takes_away_none(small_world: World, tmp_path: Path) -> None:
+    small_world.study(3)
+    url = "https://pages.example/1"
+    (tmp_path / "agreed.csv").write_text(f"url,truth\n{url},non-sensitive\n")
+    done = small_world.studies.pages.import_file(SLUG, tmp_path / "agreed.csv", who="ada")
+    assert (done.added, done.changed) == (0, 1)
+    [page] = [page for page in small_world.studies.pages.all(SLUG) if page.url == url]
+    assert (page.topic, page.truth) == ("topic 1", "non-sensitive")
+
+
 def test_copies_come_from_their_folder_and_from_nowhere_else(small_world: World, tmp_path: Path) -> None:
     small_world.study(2)
     copies = tmp_path / "copies"

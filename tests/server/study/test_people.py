@@ -22,6 +22,7 @@ from eitr.server.domain.errors import (
     StudyClosedError,
     TextsChangedError,
 )
+from eitr.server.domain.invitations import INVITATION
 from eitr.server.domain.study.consents import ConsentKind
 from eitr.server.domain.study.tasks import TaskEvent
 from tests.server.study.world import SLUG, TEXTS, World
@@ -84,6 +85,44 @@ def test_a_consent_to_an_old_text_is_refused_and_one_to_a_new_text_replaces_it(w
             select(StudyConsentRow).where(StudyConsentRow.kind == COLLECTION).order_by(StudyConsentRow.version)
         ).all()
     assert [(row.version, row.in_force, row.withdrawn) for row in rows] == [(1, None, None), (2, True, None)]
+
+
+def test_pages_are_used_in_no_more_rounds_than_people_agreed_to(world: World) -> None:
+    world.study()
+    change = world.studies.register.change
+    assert change(SLUG, who="ada", uses_per_page=5).settings.uses_per_page == 5, "nobody has begun yet"
+    world.person()
+    with pytest.raises(InvalidInputError, match="at most 5 rounds"):
+        change(SLUG, who="ada", uses_per_page=6)
+    assert world.studies.register.get(SLUG).settings.uses_per_page == 5
+    assert change(SLUG, who="ada", uses_per_page=1).settings.uses_per_page == 1
+
+
+def test_whoever_begins_again_without_a_consent_has_not_given_it(world: World) -> None:
+    world.study(collect_labels=True)
+    ann = world.person(COLLECTION)
+    task = world.studies.tasks.all(ann.id)[0]
+    world.studies.tasks.note(ann.id, task.id, TaskEvent.LABELLED, "health")
+    world.begun(ann.code)
+    assert COLLECTION not in world.studies.people.progress(ann.id).consents
+    assert world.count(StudyTaskRow, StudyTaskRow.label.is_not(None)) == 0
+    with pytest.raises(ConsentNeededError):
+        world.studies.tasks.note(ann.id, task.id, TaskEvent.LABELLED, "health")
+
+
+def test_people_come_back_with_their_code_alone_and_their_consents_stay(world: World) -> None:
+    world.study(collect_labels=True)
+    ann = world.person(COLLECTION)
+    [unused] = world.studies.register.invite(SLUG, 1, who="ada")
+    world.studies.register.close(SLUG, who="ada")
+    world.participants.revoke(world.key.hash(INVITATION, ann.code))
+    back = world.studies.people.come_back(SLUG, ann.code)
+    assert back.person == ann.id == world.studies.people.find(SLUG, back.secret)
+    assert world.studies.people.find(SLUG, ann.secret) is None, "the old cookie ends"
+    assert set(world.studies.people.progress(ann.id).consents) == {PARTICIPATION, COLLECTION}
+    for code in (unused, "guess"):
+        with pytest.raises(InvitationNeededError):
+            world.studies.people.come_back(SLUG, code)
 
 
 def test_nobody_begins_without_consent_or_code_or_in_a_study_that_is_not_open(world: World) -> None:

@@ -22,9 +22,10 @@ from eitr.server.domain.errors import InvitationNeededError, NoStudyError
 from eitr.server.domain.invitations import INVITATION
 from eitr.server.domain.keys import secret_hash
 from eitr.server.domain.moderation import Measure, take
-from eitr.server.domain.notes import about_participant, write_note
+from eitr.server.domain.notes import SHOWN_ID, about_participant, write_note
 from eitr.server.domain.participants import Participants
 from eitr.server.domain.study.consents import ConsentKind
+from eitr.server.domain.study.reminders import note_invitations
 from eitr.server.domain.study.services import StudyServices
 from eitr.server.domain.study.tasks import TaskEvent
 from tests.server.federation import Federation
@@ -35,6 +36,10 @@ EMAIL = "ann.the.first@mail.example"
 COLLECTION, TERMS = ConsentKind.COLLECTION, ConsentKind.TERMS
 WORD = "quinsyzzz"
 """A term that occurs nowhere else."""
+NAME = "Ann from course A"
+"""The note of her invitation."""
+REASON = "sends nonsense since Monday"
+"""Why an operator muted her."""
 
 
 class StudiedFederation(World):
@@ -57,6 +62,7 @@ def lived(world: StudiedFederation) -> Person:
     world.study(collect_labels=True, collect_terms=True, reward=True, pages_per_person=3)
     people = [world.person(COLLECTION, TERMS) for _ in range(4)]
     ann = people[1]
+    note_invitations(world.database, world.key, [ann.code], NAME)
     for person in people:
         for task in world.studies.tasks.all(person.id):
             world.studies.tasks.note(person.id, task.id, TaskEvent.OPENED)
@@ -66,7 +72,7 @@ def lived(world: StudiedFederation) -> Person:
     write_note(world.database, about_participant(ann.participant), "a note", "ada")
     world.federation.full_round([person.participant for person in people])
     world.federation.worker().step()
-    assert take(world.database, ann.participant, Measure.MUTED, "ada", "a test")
+    assert take(world.database, ann.participant, Measure.MUTED, "ada", REASON)
     return ann
 
 
@@ -92,6 +98,7 @@ def test_everything_is_gone_but_the_keyed_hash(studied: StudiedFederation, way: 
         tasks = session.scalars(select(StudyTaskRow.id).where(StudyTaskRow.person == ann.id)).all()
     secrets = [secret_hash(ann.secret), secret_hash(ann.bearer.partition(".")[2])]
     traces = [ann.id.encode(), ann.participant.encode(), contact.encode(), ciphertext, WORD.encode(), *secrets]
+    traces += [NAME.encode(), REASON.encode(), ann.participant[:SHOWN_ID].encode()]
     for trace in traces:
         assert files_with(studied.database, trace), "it was there"
     assert files_with(studied.database, EMAIL.encode()) == [], "the address itself never was"
@@ -103,7 +110,7 @@ def test_everything_is_gone_but_the_keyed_hash(studied: StudiedFederation, way: 
         studied.participants.erase(ann.participant)
     for trace in [*traces, EMAIL.encode()]:
         assert files_with(studied.database, trace) == []
-    assert rows_with(studied.database, ann.id, ann.participant, contact, WORD, EMAIL) == []
+    assert rows_with(studied.database, ann.id, ann.participant[:SHOWN_ID], contact, WORD, EMAIL, NAME, REASON) == []
     assert rows_with(studied.database, repr(hash)) == ["invitations", "study_withdrawals"]
     assert studied.count(StudyTaskRow, StudyTaskRow.id.in_(tasks)) == 0
     assert studied.count(KeptReputationRow) == 0, "neither a reputation nor that they were muted is kept"

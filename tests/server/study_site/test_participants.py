@@ -216,7 +216,7 @@ def test_a_closed_study_takes_nobody_but_lets_people_withdraw(study):
     study.services.studies.register.close(SLUG, who="ada")
     assert "This study is closed" in visitor.get(f"{BASE}/me").text
     stranger = study.visitor()
-    assert stranger.page(f"{BASE}/start").xpath("//form[contains(@action, 'start')]") == []
+    assert stranger.page(f"{BASE}/start").xpath(f"//form[@action = '{BASE}/start']") == []
     assert visitor.do("/withdraw", sure="yes").status_code == 303
 
 
@@ -225,3 +225,18 @@ def test_the_database_is_the_one_that_is_searched(study):
     visitor = study.begun()
     with sqlite3.connect(study.services.settings.folder / "eitr.db") as found:
         assert found.execute("select id from study_people").fetchall() == [(study.person(visitor),)]
+
+
+def test_somebody_who_lost_the_cookie_can_withdraw_from_a_closed_study(study):
+    code = study.study.invite()[0]
+    assert study.visitor().begin(code, "participation").status_code == 303
+    study.services.studies.register.close(SLUG, who="ada")
+    visitor = study.visitor()
+    page = f"{BASE}/start"
+    [form] = visitor.page(page).xpath("//form[contains(@action, '/start/back')]")
+    sent = {"csrf": visitor.token(page), "code": "guess"}
+    refused = visitor.post(form.get("action"), sent)
+    assert (refused.status_code, "eitr_person" in visitor.client.cookies) == (403, False)
+    assert visitor.post(form.get("action"), {**sent, "code": code}).headers["location"] == f"{BASE}/me"
+    assert visitor.do("/withdraw", sure="yes").status_code == 303
+    assert rows(study, StudyPersonRow) == 0

@@ -37,7 +37,7 @@ from eitr.server.domain.invitations import INVITATION, new_codes, valid_invitati
 from eitr.server.domain.keys import Key, new_secret, same, secret_hash
 from eitr.server.domain.rounds import changed
 from eitr.server.domain.rule_states import without_steps
-from eitr.server.domain.study.erasure import forget_person
+from eitr.server.domain.study.erasure import forget_actions, forget_person
 from eitr.server.domain.study.export import study_part
 
 SEEN_EVERY = timedelta(minutes=10)
@@ -210,6 +210,8 @@ def erase(session: Session, id: str) -> None:
                 )
             )
         moderation.keep_for_return(session, found)
+    if withdrawn:
+        forget_actions(session, id)
     session.info[DELETED] = True
     open_rounds = select(UpdateRow.round).where(
         UpdateRow.participant == id, UpdateRow.id.in_(select(UpdateBytesRow.update))

@@ -7,10 +7,11 @@ point at somebody, and there are no ids, addresses or moments.
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eitr.model.classifier import Classifier
 from eitr.server.domain.study.analysis_data import SOURCES, StudiedPage, StudyData, agreed_classes, counts
@@ -91,6 +92,8 @@ class Analysis:
 
 def analysis(data: StudyData, models: Sequence[tuple[int, Classifier]]) -> Analysis:
     """Compute the report of a study."""
+    if len(data.labels) < FEWEST:  # what one or two people labelled would be told as that of all
+        data = replace(data, labels={})
     judged = [page for page in data.pages if page.truth is not None and page.content is not None]
     scores, details, majority = _versions(judged, models)
     sources = Counter(page.source for page in data.pages if page.source)
@@ -193,11 +196,17 @@ def _pages(data: StudyData) -> list[dict[str, Any]]:
             "truth from": page.source,
             "experts agree on": agreed.get(page.number),
             "experts": int(rated[page.number - 1].sum()),
-            "labels": int(chosen[page.number - 1].sum()),
-            **{name: int(count) for name, count in zip(NAMES, chosen[page.number - 1], strict=True)},
+            **_choices(chosen[page.number - 1]),
         }
         for page in data.pages
     ]
+
+
+def _choices(row: NDArray[np.int64]) -> dict[str, Any]:
+    """Return how many people labelled a page and what they chose; of one or two people, not what."""
+    labels = suppressed(int(row.sum()))
+    told = [None] * len(NAMES) if labels == FEW else row.tolist()
+    return {"labels": labels, **dict(zip(NAMES, told, strict=True))}
 
 
 def _histogram(values: Sequence[float]) -> list[dict[str, Any]]:

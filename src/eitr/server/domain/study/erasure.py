@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import String, cast, delete, select, update
 from sqlalchemy.orm import Session
 
 from eitr.server.db.connection import rewrite_later
@@ -15,6 +15,7 @@ from eitr.server.db.study_tables import (
     StudyWithdrawalRow,
 )
 from eitr.server.db.tables import (
+    AuditRow,
     InvitationRow,
     KeptReputationRow,
     NoteRow,
@@ -25,10 +26,14 @@ from eitr.server.db.tables import (
     UpdateRow,
 )
 from eitr.server.domain.clock import now
+from eitr.server.domain.notes import SHOWN_ID
 
 OWN_TABLES = (StudyConsentRow, StudyTaskRow, StudyTermsRow)
-STUDY_TABLES = (*OWN_TABLES, StudyPersonRow, StudyContactRow)
+STUDY_TABLES = (*OWN_TABLES, StudyPersonRow, StudyContactRow, InvitationRow)
+WITHDRAWN = "withdrawn"
+"""What the audit log names a participant who withdrew."""
 PARTICIPANT_TABLES = (
+    AuditRow,
     KeptReputationRow,
     NoteRow,
     ObservationRow,
@@ -59,9 +64,26 @@ def forget_person(session: Session, invitation: bytes) -> bool:
     return True
 
 
+def forget_actions(session: Session, participant: str) -> None:
+    """Take a participant who withdraws out of the audit log, within a transaction.
+
+    That an operator did something stays; about whom and for which reason does not.
+    """
+    name = participant[:SHOWN_ID]
+    for row in session.scalars(select(AuditRow).where(cast(AuditRow.detail, String).contains(name))):
+        if row.detail.get("participant") == name:
+            row.detail = {"participant": WITHDRAWN}
+        elif row.detail.get("about") == f"participant {name}":
+            row.detail = {**row.detail, "about": f"participant {WITHDRAWN}"}
+
+
 def delete_people(session: Session, people: Iterable[StudyPersonRow]) -> None:
-    """Delete people with all they left in a study, within a transaction."""
+    """Delete people with all they left in a study, within a transaction.
+
+    The note of an invitation says for whom it was, so it goes, too; the operator's note of the batch stays.
+    """
     for person in people:
+        session.execute(update(InvitationRow).where(InvitationRow.hash == person.invitation).values(note=""))
         if person.contact is not None:
             session.execute(delete(StudyContactRow).where(StudyContactRow.id == person.contact))
         for table in OWN_TABLES:

@@ -25,6 +25,8 @@ REDIRECTS = 5
 LARGEST_PAGE = 4 << 20
 GONE = (404, 410, 451)
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
+GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+"""All public addresses of IPv6 are in it. Others may lead to private networks, as those of a network's own NAT64 do."""
 USER_AGENT = "eitr"
 
 
@@ -130,6 +132,8 @@ def is_public(address: str) -> bool:
     [True, False, False, False, False, False]
     >>> [is_public(one) for one in ("::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "0.0.0.0", "224.0.0.1")]
     [False, False, False, False, False]
+    >>> [is_public(one) for one in ("2606:2800:21f::1", "64:ff9b:1::7f00:1", "fec0::1", "::7f00:1", "::ffff:0:7f00:1")]
+    [True, False, False, False, False]
     """
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
@@ -140,6 +144,8 @@ def is_public(address: str) -> bool:
             return False
         if inner is not None:
             return inner.is_global and not inner.is_multicast
+        if found not in GLOBAL_UNICAST:
+            return False
     return found.is_global and not found.is_multicast
 
 

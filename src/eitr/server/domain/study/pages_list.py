@@ -39,7 +39,7 @@ MOST_NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """A page as a file lists it."""
+    """A page as a file lists it; None where the file says nothing."""
 
     url: str
     topic: str | None
@@ -93,7 +93,7 @@ class StudyPages:
         """Add the pages of a CSV file, or change those that are there; all of them, or none if one has a mistake.
 
         The first line names the columns: url, and if wanted topic, truth and copy, the name of an HTML file in the
-        folder `copies`.
+        folder `copies`. What the file says nothing of stays as it is: a list of classes takes away no topic.
         """
         listed = read_pages(path, copies)
         with self._database.writing() as session:
@@ -257,9 +257,8 @@ def _import(session: Session, study: StudyRow, listed: list[ListedPage]) -> Impo
     added = changed = 0
     for page in listed:
         row = known.get(page.url)
-        values: dict[str, Any] = {"topic": page.topic, "truth": page.truth}
-        if page.copy is not None:
-            values["copy"] = page.copy
+        told: dict[str, Any] = {"topic": page.topic, "truth": page.truth, "copy": page.copy}
+        values = {name: value for name, value in told.items() if value is not None}
         if row is None:
             session.add(StudyPageRow(study=study.id, url=page.url, state=PageState.UNKNOWN, **values))
             added += 1

@@ -69,8 +69,9 @@ class People:
     def start(self, slug: str, code: str, language: str, texts: Mapping[ConsentKind, str], version: int) -> Begun:
         """Begin with a code and consents: `texts` has, for each consent given, the text that was shown.
 
-        Whoever begins again with the same code is the same person, with the same pages and a new secret. `version` is
-        that of the texts that were shown; if they have changed since, they must be read again.
+        Whoever begins again with the same code is the same person, with the same pages and a new secret. What they
+        agree to is what they said last: a consent that is not given again ends. `version` is that of the texts that
+        were shown; if they have changed since, they must be read again.
         """
         if ConsentKind.PARTICIPATION not in texts:
             raise InvalidInputError("Nobody takes part without consent.")
@@ -88,6 +89,23 @@ class People:
             person.secret_hash, person.language = secret_hash(secret), _known_language(study, language)
             for kind, text in texts.items():
                 consents.give(session, person, kind, text, version)
+            for kind in consents.in_force(session, person.id).keys() - texts.keys():
+                consents.take_back(session, person, kind)
+            return Begun(person.id, secret)
+
+    def come_back(self, slug: str, code: str) -> Begun:
+        """Give somebody who takes part a new secret, by their code alone; consents and everything else stay.
+
+        They can do so when the study is closed or their invitation was revoked, too: to see their data and to withdraw.
+        """
+        secret = new_secret()
+        with self._database.writing() as session:
+            study = locked(session, slug)
+            mine = (StudyPersonRow.study == study.id, StudyPersonRow.invitation == self._key.hash(INVITATION, code))
+            person = session.scalar(select(StudyPersonRow).where(*mine).with_for_update())
+            if person is None:
+                raise InvitationNeededError("Nobody takes part in this study with this code.")
+            person.secret_hash = secret_hash(secret)
             return Begun(person.id, secret)
 
     def _invitation(self, session: Session, study: StudyRow, code: str) -> bytes:

@@ -137,12 +137,18 @@ class StudyRegister:
     def change(self, slug: str, *, who: str, title: str | None = None, **settings: Any) -> Study:
         """Change the title or some settings. People who began keep their pages.
 
-        Where this changes what people consent to, the version of the texts grows.
+        Where this changes what people consent to, the version of the texts grows. A page is never used in more rounds
+        than the people who began agreed to.
         """
         with self._database.writing() as session:
             row = locked(session, slug)
             before = checked_settings(row.settings)
             after = checked_settings({**before.model_dump(), **settings})
+            if row.arrived and after.uses_per_page > before.uses_per_page:
+                raise InvalidInputError(
+                    f"People have agreed that a page is used in at most {before.uses_per_page} rounds: this can be "
+                    "lowered, not raised. Create another study."
+                )
             if title is not None:
                 row.title = _checked_title(title)
             row.settings = after.model_dump(mode="json")

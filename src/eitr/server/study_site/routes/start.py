@@ -5,6 +5,7 @@ from starlette.responses import RedirectResponse, Response
 
 from eitr.server.domain.errors import DomainError, InvitationNeededError, LimitReachedError, TextsChangedError
 from eitr.server.domain.study.consents import ConsentKind
+from eitr.server.domain.study.people import Begun
 from eitr.server.domain.study.register import Study
 from eitr.server.study_site.consent_texts import kinds_of, shown_text
 from eitr.server.study_site.guard import INVITATION, PERSON, KnownStudy, remember
@@ -43,6 +44,21 @@ def begin(request: Request, server: Server, study: KnownStudy, sent: SubmittedFo
         if isinstance(error, InvitationNeededError):
             error = _counted(server, request, error)
         return _refused(visit, study, error, sent, ticked)
+    return _entered(request, study, begun, code)
+
+
+@router.post("/back")
+def come_back(request: Request, server: Server, study: KnownStudy, sent: SubmittedForm) -> Response:
+    """Let somebody in who takes part already, also when the study is closed."""
+    check_first_form(request, sent)
+    code = sent.text("code", longest=LONGEST_CODE)
+    try:
+        return _entered(request, study, server.studies.people.come_back(study.slug, code), code)
+    except InvitationNeededError as error:
+        return _refused(Visit(request, study), study, _counted(server, request, error), sent, [])
+
+
+def _entered(request: Request, study: Study, begun: Begun, code: str) -> Response:
     answer = RedirectResponse(f"/study/{study.slug}/me", 303)
     remember(request, answer, study, PERSON, begun.secret)
     # For the link that connects the extension: the server itself does not keep the code.
