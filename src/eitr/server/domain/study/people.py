@@ -235,6 +235,8 @@ def _new_person(session: Session, study: StudyRow, invitation: bytes, language: 
     session.add(person)
     session.flush()
     pages = drawn_pages(session, study.id, Study.of(study).settings, study.seed, number)
+    if not pages:  # all are dead: whoever began now would never finish
+        raise StudyClosedError("No page of the study can be labelled at the moment: try again later.")
     session.add_all(
         StudyTaskRow(person=person.id, page=page, position=position, state=TaskState.OPEN)
         for position, page in enumerate(pages, start=1)
