@@ -12,6 +12,7 @@ import pytest
 from eitr.server.dashboard.page_checks import PageChecks
 from eitr.server.dashboard.queries.agreement import agreement
 from eitr.server.domain.errors import BusyError
+from eitr.server.domain.study.contacts import KEY_FILE
 from eitr.server.domain.study.page_state import PageState
 from eitr.server.domain.study.pages_list import StudyPage
 from tests.server.dashboard.test_pages import EVIL, assert_well_made
@@ -182,6 +183,25 @@ def test_links_are_shown_once_and_work(desk):
     assert "<script>alert" not in page
     assert page.count("&lt;script&gt;alert(1)") == 2
     assert desk.operator.act(f"{DESK}/invitations", count="0").status_code == 400
+
+
+def test_a_note_takes_no_address_and_then_no_link_is_made(desk):
+    answer = desk.operator.act(f"{DESK}/invitations", count="1", note="for ann@example.org")
+    assert answer.status_code == 400
+    assert "must not have an e-mail address" in answer.text
+    assert desk.studies.monitor.of(desk.studies.register.get(SLUG)).invited == 0
+
+
+def test_a_study_whose_key_is_lost_is_shown_and_its_addresses_can_be_deleted(desk):
+    first, _ = begun(desk, 2)
+    desk.study.label(first, EACH)
+    (desk.site.services.settings.folder / KEY_FILE).unlink()
+    page = desk.operator.get(DESK)
+    assert page.status_code == 200
+    assert "2 people have given an e-mail address" in page.text
+    assert "e-mail to 1 person" in page.text
+    assert desk.operator.act(f"{DESK}/contacts/delete", sure="yes").status_code == 303
+    assert desk.studies.contacts.counts(SLUG) == (0, 0)
 
 
 def test_the_monitor_counts_and_lists_who_has_not_finished(desk):

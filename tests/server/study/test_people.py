@@ -9,6 +9,7 @@ from sqlalchemy import select, update
 from eitr.pages.federated_vocabulary import TermReport
 from eitr.server.db.study_tables import (
     StudyConsentRow,
+    StudyPageRow,
     StudyPersonRow,
     StudyTaskRow,
     StudyTermsRow,
@@ -142,6 +143,19 @@ def test_nobody_begins_without_consent_or_code_or_in_a_study_that_is_not_open(wo
     with pytest.raises(StudyClosedError):
         start(SLUG, code, "en", {PARTICIPATION: "x"}, 1)
     assert world.count(StudyPersonRow) == world.count(StudyTaskRow) == world.count(StudyConsentRow) == 0
+
+
+def test_nobody_begins_while_all_pages_are_dead(small_world: World) -> None:
+    small_world.study(3)
+    [code] = small_world.studies.register.invite(SLUG, 1, who="ada")
+    with small_world.database.writing() as session:
+        session.execute(update(StudyPageRow).values(state="dead"))
+    with pytest.raises(StudyClosedError, match="No page"):
+        small_world.begun(code)
+    assert small_world.count(StudyPersonRow) == small_world.count(StudyConsentRow) == 0
+    with small_world.database.writing() as session:
+        session.execute(update(StudyPageRow).values(state="live"))
+    assert small_world.studies.people.progress(small_world.begun(code).id).counts.tasks == 3
 
 
 def test_a_code_of_another_study_is_refused(world: World) -> None:

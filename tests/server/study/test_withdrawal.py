@@ -18,8 +18,9 @@ from eitr.server.db.study_tables import (
     StudyWithdrawalRow,
 )
 from eitr.server.db.tables import Base, InvitationRow, KeptReputationRow, ParticipantRow
+from eitr.server.domain.clock import now
 from eitr.server.domain.errors import InvitationNeededError, NoStudyError
-from eitr.server.domain.invitations import INVITATION
+from eitr.server.domain.invitations import INVITATION, valid_invitation
 from eitr.server.domain.keys import secret_hash
 from eitr.server.domain.moderation import Measure, take
 from eitr.server.domain.notes import SHOWN_ID, about_participant, write_note
@@ -131,6 +132,36 @@ def test_a_code_that_was_withdrawn_with_opens_nothing_any_more(world: World) -> 
         world.studies.people.progress(ann.id)
     with world.database.reading() as session:
         assert session.get_one(InvitationRow, world.key.hash(INVITATION, ann.code)).revoked is not None
+
+
+def test_an_extension_that_enrols_at_the_same_moment_is_gone_too(world: World) -> None:
+    world.study()
+    [code] = world.studies.register.invite(SLUG, 1, who="ada")
+    begun = world.studies.people.start(SLUG, code, "en", {ConsentKind.PARTICIPATION: "x"}, 1)
+    hash = world.key.hash(INVITATION, code)
+    withdrawal = threading.Thread(target=world.studies.people.withdraw, args=(begun.person,))
+    with world.database.writing() as session:  # as `enrol` does
+        valid_invitation(session, hash)
+        moment = now()
+        session.add(ParticipantRow(id="a" * 32, secret_hash=b"", invitation=hash, enrolled=moment, seen=moment))
+        session.flush()
+        withdrawal.start()
+        if not world.database.sqlite:  # there, one writer at a time
+            wait_for_a_lock(world.database, withdrawal)
+    withdrawal.join()
+    assert world.count(ParticipantRow) == world.count(StudyPersonRow) == 0
+    assert world.count(StudyWithdrawalRow) == 1
+
+
+def wait_for_a_lock(database: Database, thread: threading.Thread) -> None:
+    """Return when a transaction of PostgreSQL waits for another one, or the thread has ended without waiting."""
+    query = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    while thread.is_alive():
+        with database.engine.connect() as connection:
+            if connection.scalar(query):
+                return
 
 
 def test_whoever_has_no_extension_yet_can_withdraw(world: World) -> None:

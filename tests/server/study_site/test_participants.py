@@ -158,6 +158,7 @@ def test_a_browser_that_lost_the_code_can_type_it_in(study):
     assert "/join#invitation" not in visitor.get(f"{BASE}/me").text
     assert visitor.do("/code", code="abc<&>").status_code == 303
     assert f"/join#invitation=abc%3C%26%3E&amp;study={SLUG}" in visitor.get(f"{BASE}/me").text
+    assert visitor.do("/code", code="☃").status_code == 400
 
 
 def test_people_get_what_is_stored_about_them(study):

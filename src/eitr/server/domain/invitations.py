@@ -21,8 +21,11 @@ def new_codes(session: Session, key: Key, count: int, note: str, batch: int) -> 
 
 
 def valid_invitation(session: Session, hash: bytes) -> InvitationRow:
-    """Return an invitation; refuse one that is unknown or was revoked."""
-    found = session.get(InvitationRow, hash)
+    """Return an invitation; refuse one that is unknown or was revoked.
+
+    It is locked: whoever withdraws with it at this moment waits, and then finds what was made with it.
+    """
+    found = session.get(InvitationRow, hash, with_for_update=True)
     if found is None or found.revoked is not None:
         raise InvitationNeededError("The invitation is unknown or was revoked; ask for a new one.")
     return found

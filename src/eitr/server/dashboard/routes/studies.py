@@ -59,7 +59,7 @@ def shown(server: Server, who: SignedIn, slug: Slug, number: Page = 1, notice: s
     study = server.studies.register.get(slug)
     with server.database.reading() as session:
         left = cut(unfinished(session, study), number)
-    addresses = server.studies.contacts.reward_list(slug)
+    given, remindable = server.studies.contacts.counts(slug)
     return page(
         "study.html",
         who=who,
@@ -67,8 +67,8 @@ def shown(server: Server, who: SignedIn, slug: Slug, number: Page = 1, notice: s
         study=study,
         counts=server.studies.monitor.of(study),
         left=left,
-        contacts=len(addresses),
-        remindable=sum(not finished for _, finished in addresses),
+        contacts=given,
+        remindable=remindable,
         mail=bool(server.settings.smtp_host and server.settings.smtp_from),
         link=f"{server.settings.own_address}/study/{slug}",
     )

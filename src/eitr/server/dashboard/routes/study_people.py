@@ -9,7 +9,7 @@ from eitr.server.dashboard.routes.studies import Slug, own_address
 from eitr.server.dashboard.spreadsheet import csv_text
 from eitr.server.delivery.mail import Letter
 from eitr.server.domain.audit import note as note_action
-from eitr.server.domain.study.reminders import note_invitations, remind
+from eitr.server.domain.study.reminders import check_note, note_invitations, remind
 from eitr.server.web.dependencies import Server
 from eitr.server.web.forms import SubmittedForm
 
@@ -24,6 +24,7 @@ LONGEST_LETTER = 5000
 def invited(server: Server, who: CsrfCheckedOperator, sent: SubmittedForm, slug: Slug) -> Response:
     """Make invitations and show their links: now and never again, so this answer is no redirect."""
     count, text = sent.number("count", 1, MOST), sent.text("note", longest=LONGEST_NOTE)
+    check_note(text)  # before the codes are made, which are shown only once
     codes = server.studies.register.invite(slug, count, who=who.name)
     if text:
         note_invitations(server.database, server.key, codes, text)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from sqlalchemy import delete, exists, select, update
+from sqlalchemy import delete, exists, func, select, update
 from sqlalchemy.orm import Session
 
 from eitr.errors import InputError
@@ -70,6 +70,17 @@ class Contacts:
             found = session.execute(query).all()
             key = self._key(session) if found else b""
         return sorted((decrypted(key, id, ciphertext), done) for id, ciphertext, done in found)
+
+    def counts(self, slug: str) -> tuple[int, int]:
+        """Return how many gave an address, and how many of them have not finished. This needs no key."""
+        query = select(func.count(), func.count(StudyPersonRow.finished)).join(
+            StudyRow, StudyRow.id == StudyPersonRow.study
+        )
+        with self._database.reading() as session:
+            given, finished = session.execute(
+                query.where(StudyRow.slug == slug, StudyPersonRow.contact.is_not(None))
+            ).one()
+        return given, given - finished
 
     def delete_all(self, slug: str) -> int:
         """Delete all addresses of a study, as when everybody has their reward; return how many there were."""

@@ -50,6 +50,8 @@ def forget_person(session: Session, invitation: bytes) -> bool:
     Their code stays known as a keyed hash, so that nobody takes part with it again. Nothing is kept for their return:
     neither a reputation nor a ban.
     """
+    # The invitation before the person, as whoever begins does: neither waits for the other for ever.
+    session.get(InvitationRow, invitation, with_for_update=True)
     person = session.scalar(
         select(StudyPersonRow).where(StudyPersonRow.invitation == invitation).with_for_update(of=StudyPersonRow)
     )

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from eitr.server.db.connection import Database
 from eitr.server.db.study_tables import StudyPersonRow, StudyRow, StudyTaskRow
-from eitr.server.db.tables import ParticipantRow
+from eitr.server.db.tables import InvitationRow, ParticipantRow
 from eitr.server.domain import participants
 from eitr.server.domain.clock import now
 from eitr.server.domain.errors import (
@@ -177,12 +177,14 @@ class People:
     def withdraw(self, person: str) -> None:
         """Delete everything about a person and their participant but the keyed hash of the code; again does nothing."""
         with self._database.writing() as session:
-            row = session.get(StudyPersonRow, person, with_for_update=True)
-            if row is None:
+            invitation = session.scalar(select(StudyPersonRow.invitation).where(StudyPersonRow.id == person))
+            if invitation is None:
                 return
-            participant = session.scalar(select(ParticipantRow.id).where(ParticipantRow.invitation == row.invitation))
+            # Locked before the participant is looked for: nobody enrols with the code in between.
+            session.get(InvitationRow, invitation, with_for_update=True)
+            participant = session.scalar(select(ParticipantRow.id).where(ParticipantRow.invitation == invitation))
             if participant is None:
-                erasure.forget_person(session, row.invitation)
+                erasure.forget_person(session, invitation)
             else:
                 participants.erase(session, participant)
 
@@ -233,6 +235,8 @@ def _new_person(session: Session, study: StudyRow, invitation: bytes, language: 
     session.add(person)
     session.flush()
     pages = drawn_pages(session, study.id, Study.of(study).settings, study.seed, number)
+    if not pages:  # all are dead: whoever began now would never finish
+        raise StudyClosedError("No page of the study can be labelled at the moment: try again later.")
     session.add_all(
         StudyTaskRow(person=person.id, page=page, position=position, state=TaskState.OPEN)
         for position, page in enumerate(pages, start=1)

@@ -23,7 +23,7 @@ from eitr.server.domain.invitations import INVITATION
 from eitr.server.domain.keys import Key
 from eitr.server.domain.study.contacts import Contacts
 from eitr.server.domain.study.register import Study
-from eitr.server.settings import ServerSettings
+from eitr.server.settings import MAIL_ADDRESS, ServerSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,15 @@ class Unfinished:
     """How far they are: invited, consented, installed or started."""
 
 
+def check_note(text: str) -> None:
+    """Refuse a note with an e-mail address: the dashboard shows notes beside participants and their updates."""
+    if MAIL_ADDRESS.search(text):
+        raise InvalidInputError("A note must not have an e-mail address in it: write a name or a number of your own.")
+
+
 def note_invitations(database: Database, key: Key, codes: Sequence[str], text: str) -> None:
     """Write a note to invitations, so that the operator knows for whom they are."""
+    check_note(text)
     hashes = [key.hash(INVITATION, code) for code in codes]
     with database.writing() as session:
         for hash in hashes:

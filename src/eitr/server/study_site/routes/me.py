@@ -46,10 +46,13 @@ def contact(server: Server, person: Person) -> Response:
 
 
 @router.post("/code")
-def code(request: Request, person: CsrfCheckedPerson, sent: SubmittedForm) -> Response:
+def code(request: Request, server: Server, person: CsrfCheckedPerson, sent: SubmittedForm) -> Response:
     """Remember the code again, in a cookie alone, for the link that connects the extension."""
+    typed = sent.text("code", longest=LONGEST_CODE)
+    if not typed.isascii():  # no code, and no cookie can hold it
+        return _page(request, server, person, 400, message=Visit(request, person.study).say("start", "wrong_code"))
     answer = _back(person, "", "connect")
-    remember(request, answer, person.study, INVITATION, sent.text("code", longest=LONGEST_CODE))
+    remember(request, answer, person.study, INVITATION, typed)
     return answer
 
 

@@ -3,7 +3,13 @@
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from eitr.server.domain.errors import DomainError, InvitationNeededError, LimitReachedError, TextsChangedError
+from eitr.server.domain.errors import (
+    DomainError,
+    InvitationNeededError,
+    LimitReachedError,
+    StudyClosedError,
+    TextsChangedError,
+)
 from eitr.server.domain.study.consents import ConsentKind
 from eitr.server.domain.study.people import Begun
 from eitr.server.domain.study.register import Study
@@ -80,6 +86,7 @@ def _refused(visit: Visit, study: Study, error: DomainError, sent: Form, ticked:
     told = {
         InvitationNeededError: ("start", "wrong_code"),
         LimitReachedError: ("problem", "too_many"),
+        StudyClosedError: ("start", "not_open"),
         TextsChangedError: ("problem", "texts_changed"),
     }.get(type(error))
     return _form(
