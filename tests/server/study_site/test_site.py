@@ -96,7 +96,7 @@ def test_every_sentence_is_used():
         *(f"me.{name}" for name in ("done", "next", "later")),
         *(f"install.picture_chrome_{name}" for name in ("developer", "load")),
         *(f"install.{name}" for name in ("chrome", "firefox")),
-        *(f"install.question_{name}" for name in ("read", "contribute", "studies")),
+        *(f"connect.question_{name}" for name in ("read", "contribute", "studies")),
         *(f"problem.{name}" for name in SENTENCES.values()),
     }
     named = {f"{section}.{name}" for section, names in sentences.items() for name in names}
