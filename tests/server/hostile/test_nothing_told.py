@@ -109,7 +109,8 @@ def test_an_export_holds_what_was_sent_and_no_opinion(judging: tuple[RunningServ
     server, good, bad = judging
     exports = [server.http.get("/api/v2/me/export", headers=person.headers).json() for person in (good, bad)]
     for export in exports:
-        assert set(export) == {"participant", "enrolled", "seen", "invited", "updates"}
+        assert set(export) == {"participant", "enrolled", "seen", "invited", "updates", "study"}
+        assert export["study"] is None
         for update in export["updates"]:
             assert set(update) == {"round", "received", "sha256", "bytes", "encoding"}
         assert not OPINIONS.search(json.dumps(export))
