@@ -70,6 +70,7 @@ def test_people_get_the_pages_that_a_server_draws(world):
     assert [person.pages for person in people_of(run, world.study[1])] == drawn
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("training", [None, PrivateTraining()], ids=["paper", "private"])
 def test_the_same_run_gives_the_same_models_and_another_seed_another_one(world, training):
     run = run_of(world, training=training, malicious=0.3)
@@ -90,6 +91,7 @@ def test_private_rounds_leave_the_lower_layers_as_they_are(world):
     assert not np.array_equal(everything.model.vector[:first], before[:first])
 
 
+@pytest.mark.long
 def test_the_names_that_a_server_gives_people_change_next_to_nothing(world):
     run = run_of(world, rule=paper_rule("reputation"), rounds=1)
     names = ServerSecrets([f"{9 - place}" for place in range(6)], secrets_of_lab(run).seed, np.ones(6))
@@ -100,6 +102,7 @@ def test_the_names_that_a_server_gives_people_change_next_to_nothing(world):
     np.testing.assert_allclose(usual["auc"], renamed["auc"], atol=1e-3)
 
 
+@pytest.mark.long
 def test_secret_factors_change_weights_in_private_rounds_alone(world):
     for training, same in ((None, True), (PrivateTraining(), False)):
         run = run_of(world, training=training, rounds=1)
@@ -117,6 +120,7 @@ def test_private_rounds_use_every_page_equally_often(world):
     assert [pages_of_round(run_of(world), person, number) for number in (1, 2)] == [list(range(6))] * 2
 
 
+@pytest.mark.long
 def test_malicious_people_train_longer(world):
     run = run_of(world, malicious=0.5)
     plans = {person.malicious: own_plan(run, person).epochs for person in people_of(run, world.study[1])}
