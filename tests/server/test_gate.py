@@ -138,6 +138,16 @@ def test_a_margin_of_one_allows_any_loss() -> None:
     assert (found.reason, found.after.accuracy) == (None, 0.0)
 
 
+def test_a_stricter_gate_allows_a_share_of_the_losses_and_says_so() -> None:
+    before = start()
+    after = changed(before, lost=25, gained=20)  # the margin is 1 point: 6 pages, or 3 at half of it
+    assert GATE.refusal(before, after, versions(before)) is None
+    refusal = GATE.stricter(0.5).refusal(before, after, versions(before))
+    assert refusal is not None
+    assert "0.5 times EITR_MARGIN=0.01 (few took part who are established)" in refusal
+    assert Gate(PAGES, 1, 1).stricter(0.5).refusal(before, ~before, versions(before)) is None, "any loss is allowed"
+
+
 def test_the_reason_says_in_words_which_class_loses_how_much_and_how_surely() -> None:
     after = changed(start(), lost=10, label=POLITICS)
     assert judged(start(), after).reason == (

@@ -22,8 +22,10 @@ from eitr.server.db.tables import (
     UpdateRow,
 )
 from eitr.server.domain.backup import back_up
+from eitr.server.domain.bounds import FIRST_STEPS
 from eitr.server.domain.clock import now
 from eitr.server.domain.errors import DomainError
+from eitr.server.domain.gate import Gate
 from eitr.server.domain.round_aggregation import secret_factors
 from eitr.server.domain.trust import network_hash, standings, trusted_lately
 from tests.server.federation import Clock, Federation
@@ -142,6 +144,22 @@ def test_who_had_weight_in_enough_rounds_is_established(make: Make) -> None:
     assert all(row.established for row in seen(federation, last.id).values())
     assert last.bounds is not None
     assert (last.bounds["established"], last.bounds["length"]) == (5, 1)
+
+
+def test_a_round_of_newcomers_is_judged_more_strictly(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    federation = make(established_rounds=1)
+    people = federation.enrol(5)
+    shares: list[float] = []
+    stricter = Gate.stricter
+
+    def noted(gate: Gate, share: float) -> Gate:
+        shares.append(share)
+        return stricter(gate, share)
+
+    monkeypatch.setattr(Gate, "stricter", noted)
+    for _ in range(2):
+        ended(federation, people)
+    assert shares == [FIRST_STEPS, 1.0]
 
 
 def test_rounds_that_one_network_had_to_itself_establish_nobody(make: Make) -> None:

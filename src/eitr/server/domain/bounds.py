@@ -26,7 +26,7 @@ FEWEST_NETWORKS = 4
 ENOUGH = 5
 """Established participants from which on a round is bounded by them."""
 FIRST_STEPS = 0.5
-"""The length of steps, beside the usual one, in rounds with fewer."""
+"""The length of steps, beside the usual one, in rounds with fewer; and what they may lose, beside the margins."""
 MOST_RAISED = 2.0
 """Nobody's weight is raised further than this by what others lose: who has little weight has it for a reason."""
 
@@ -71,7 +71,7 @@ class Draw:
     network_share: float = 1.0
     newcomer_share: float = 1.0
     length: float = 1.0
-    """What the step is multiplied by."""
+    """What the step is multiplied by, and what the gate lets it lose."""
     crowded: frozenset[str] = frozenset()
     """The networks of which not everybody is judged."""
     lifted: bool = False

@@ -99,30 +99,45 @@ class Gate:
     """How much accuracy a model may lose, over all pages and as the mean over classes; at least one page."""
     class_margin: float
     """... and over the pages of any class."""
+    strictness: float = 1.0
+    """What both are multiplied by, unless they allow any loss."""
+
+    def stricter(self, share: float) -> "Gate":
+        """Return a gate that allows only a share of the losses."""
+        return replace(self, strictness=share)
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
         """What must not be lost, the most telling first."""
         labels, hidden = self.pages.labels, ~self.pages.shown
-        settings = f"EITR_MARGIN={self.margin:g}", f"EITR_CLASS_MARGIN={self.class_margin:g}"
+        allowed, allowed_of_class = (
+            one if one >= 1 else one * self.strictness for one in (self.margin, self.class_margin)
+        )
+        settings = self._named("EITR_MARGIN", self.margin), self._named("EITR_CLASS_MARGIN", self.class_margin)
         counts = np.bincount(labels, minlength=len(TOPICS))
         judged = [label for label in range(len(TOPICS)) if counts[label] >= FEWEST_PAGES]
         found = []
         for label in judged:
             mine = np.asarray(labels == label, np.int64)
-            found.append(Measure(TOPICS[label].title, mine, self.class_margin, settings[1], LEVEL / len(judged)))
+            found.append(Measure(TOPICS[label].title, mine, allowed_of_class, settings[1], LEVEL / len(judged)))
         every = np.ones(len(labels), np.int64)
-        found.append(Measure("Accuracy over all pages", every, self.margin, settings[0], LEVEL))
+        found.append(Measure("Accuracy over all pages", every, allowed, settings[0], LEVEL))
         if hidden.sum() >= FEWEST_PAGES:
             # As many pages as over all: of half as many, the same share would be lost by chance more often.
-            margin = min(1.0, self.margin * len(labels) / int(hidden.sum()))
+            margin = min(1.0, allowed * len(labels) / int(hidden.sum()))
             title = "Accuracy over the pages that the rule does not see"
             found.append(Measure(title, np.asarray(hidden, np.int64), margin, settings[0], LEVEL))
         if judged:
             weights = np.zeros(len(TOPICS), np.int64)
             weights[judged] = np.rint(GRID * counts.max() / counts[judged])
-            found.append(Measure("The mean over classes", weights[labels], self.margin, settings[0], LEVEL))
+            found.append(Measure("The mean over classes", weights[labels], allowed, settings[0], LEVEL))
         return tuple(found)
+
+    def _named(self, setting: str, value: float) -> str:
+        """Return where a margin comes from, in words."""
+        if self.strictness == 1:
+            return f"{setting}={value:g}"
+        return f"{self.strictness:g} times {setting}={value:g} (few took part who are established)"
 
     def references(self, session: Session) -> References:
         """Return the versions that new models are compared with, and how they answer today's validation pages.

@@ -143,7 +143,8 @@ class RoundAggregation:
         result, bounds = draw.bounded(result, vector[first:], updates, ids, factors)
         result = with_noise(round, plan, vector[first:], updates, result)
         model = np.concatenate([vector[:first], np.asarray(result.model, np.float32)])
-        judgement = self._gate.judge_step(network, vocabulary, vector, model, plan, references)
+        # A step that newcomers decide is shorter, and may do less harm.
+        judgement = self._gate.stricter(draw.length).judge_step(network, vocabulary, vector, model, plan, references)
         return _Aggregated(
             round=id,
             base=base,
