@@ -223,3 +223,21 @@ def test_the_pages_of_a_study_are_checked_and_archived_on_request(world: World, 
     assert (f"{address}/one", "live: read, copy kept") in told
     assert b"Wash your hands." in (allowed.studies.pages.copy(SLUG, pages["/one"].id) or b"")
     allowed.close()
+
+
+def test_no_page_is_taken_for_dead_if_no_site_answers(world: World, site: tuple[str, list[str]]) -> None:
+    address, _ = site
+    allowed = World(world.folder, world.settings.database_address, study_private_pages=True)
+    world.study(1)
+    path: Path = world.folder / "list.csv"
+
+    def states(*urls: str) -> list[PageState]:
+        path.write_text("\n".join(["url", *urls]) + "\n")
+        allowed.studies.pages.import_file(SLUG, path, who="ada")
+        allowed.studies.pages.check(SLUG, who="ada")
+        return [page.state for page in allowed.studies.pages.all(SLUG) if page.url in urls]
+
+    gone = "http://nobody.invalid/"
+    assert states(gone) == [PageState.UNKNOWN]
+    assert states(gone, f"{address}/one") == [PageState.DEAD, PageState.LIVE]
+    allowed.close()

@@ -38,6 +38,8 @@ class Checked:
     reason: str
     content: bytes = b""
     content_type: str | None = None
+    reached: bool = True
+    """Whether a site answered at all: without a connection of our own, none does."""
 
 
 class _NotAskedError(Exception):
@@ -46,6 +48,10 @@ class _NotAskedError(Exception):
 
 class _FailedError(Exception):
     """The page cannot be had."""
+
+
+class _UnknownNameError(Exception):
+    """Nobody has the name of the site, or nobody could be asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +73,15 @@ class LiveCheck:
                     return answer
                 url = urljoin(url, answer)
         except _NotAskedError as error:
-            return Checked(PageState.UNKNOWN, f"not asked: {error}")
+            return Checked(PageState.UNKNOWN, f"not asked: {error}", reached=False)
         except _FailedError as error:
             return Checked(PageState.DEAD, str(error))
+        except _UnknownNameError as error:
+            return Checked(PageState.DEAD, str(error), reached=False)
         except (OSError, http.client.HTTPException, ValueError) as error:
             late = time.monotonic() >= deadline
             told = f"no answer within {self.seconds:g} s" if late else f"failed: {type(error).__name__}"
-            return Checked(PageState.DEAD, told)
+            return Checked(PageState.DEAD, told, reached=False)
         return Checked(PageState.DEAD, f"more than {self.redirects} redirects")
 
     def _ask(self, url: str, deadline: float) -> "Checked | str":
@@ -119,7 +127,7 @@ class LiveCheck:
     def _public_address(self, host: str, port: int, deadline: float) -> tuple[str, int]:
         found = _looked_up(host, port, deadline)
         if not found:
-            raise _FailedError("the name of the site is unknown")
+            raise _UnknownNameError("the name of the site is unknown")
         if not self.allow_private and not all(is_public(address) for address in found):
             raise _NotAskedError("the address belongs to this machine or to a private network")
         return found[0], port

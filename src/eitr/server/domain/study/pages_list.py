@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -138,20 +138,33 @@ class StudyPages:
         """Ask for every page of a study whether it is live; return how many were found in which state.
 
         `report` is told of each page. With `archive`, a copy is kept of each page that is live and has none yet. This
-        takes long: some pages are asked for at the same time, each at most as long as a `LiveCheck` waits.
+        takes long: some pages are asked for at the same time, each at most as long as a `LiveCheck` waits. If no site
+        answers at all, no page is taken for dead.
         """
         pages, found = self.all(slug), Counter[PageState]()
+        unreached: list[tuple[StudyPage, Checked]] = []
+
+        def note(page: StudyPage, checked: Checked) -> None:
+            reason = checked.reason
+            if archive and checked.content and not page.copied:
+                reason = self._archived(slug, page, checked)
+            self._note_state(page.id, checked.state)
+            found[checked.state] += 1
+            if report is not None:
+                report(page, checked.state, reason)
+
         with ThreadPoolExecutor(CHECKS_AT_ONCE, "live-check") as pool:
             for page, checked in zip(
                 pages, pool.map(self._live_check.check, (page.url for page in pages)), strict=True
             ):
-                reason = checked.reason
-                if archive and checked.content and not page.copied:
-                    reason = self._archived(slug, page, checked)
-                self._note_state(page.id, checked.state)
-                found[checked.state] += 1
-                if report is not None:
-                    report(page, checked.state, reason)
+                if checked.reached:
+                    note(page, checked)
+                else:
+                    unreached.append((page, checked))
+        # If not one site answers, it is this machine that has no connection.
+        connected = bool(found)
+        for page, checked in unreached:
+            note(page, checked if connected else replace(checked, state=PageState.UNKNOWN))
         with self._database.writing() as session:
             detail = {"study": slug, **{state.value: count for state, count in found.items()}}
             session.add(AuditRow(at=now(), who=who, action="checked the pages of a study", detail=detail))
