@@ -1,14 +1,12 @@
 """A whole study in a real browser, at a real server: consent, address, progress, completion, withdrawal, experts."""
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eitr.server.domain.study.consents import ConsentKind
-from tests.server.dashboard.pages import chromium, complaints
+from tests.server.dashboard.pages import AXE, PATIENCE_MS, complaints
 from tests.server.study_site.served import (
     BASE,
     DESK,
@@ -23,23 +21,8 @@ from tests.server.study_site.served import (
 )
 from tests.server.study_site.study import EACH, PAGES, SLUG
 
-playwright = pytest.importorskip("playwright.sync_api", reason="no browser to test with")
-ROOT = Path(__file__).resolve().parents[3]
-AXE = Path(os.environ.get("EITR_AXE", ROOT / "node_modules" / "axe-core" / "axe.min.js"))
-PATIENCE_MS = 180_000
 EMAIL = "somebody.unusual@example.org"
 LOCALES = {"en": "en-GB", "de": "de-DE"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        try:
-            found = chromium(started)
-        except playwright.Error as error:
-            pytest.skip(f"no Chromium to test with: {str(error).splitlines()[0]}")
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +32,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedStudy]:
 
 
 @pytest.fixture
-def new_context(browser: Any, served: ServedStudy) -> Iterator[Any]:
+def new_context(chromium: Any, served: ServedStudy) -> Iterator[Any]:
     """A function that opens a browser for somebody else."""
     made = []
 
     def make(**options: Any) -> Any:
-        found = browser.new_context(base_url=served.address, **{"locale": "en-GB", **options})
+        found = chromium.new_context(base_url=served.address, **{"locale": "en-GB", **options})
         found.set_default_timeout(PATIENCE_MS)
         made.append(found)
         return found

@@ -1,12 +1,10 @@
 """A participant's study: what it asks for, their tasks, and the terms of their pages."""
 
-import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 
 from eitr.pages.federated_vocabulary import TermReport
 from eitr.server.api.authentication import ParticipantId
@@ -23,6 +21,7 @@ from eitr.server.domain.errors import NoStudyError
 from eitr.server.domain.services import Services
 from eitr.server.domain.study.consents import ConsentKind
 from eitr.server.domain.study.tasks import Task, TaskEvent
+from eitr.server.web.bodies import body_of
 from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Problem
 
@@ -116,27 +115,17 @@ async def send_terms(request: Request, server: Server, participant: ParticipantI
     progress = await run_in_threadpool(server.studies.people.progress, person)
     if not progress.allows(ConsentKind.TERMS):
         raise Problem("consent-needed", "Terms are sent only after consent to their collection, which is missing.")
-    sent = await _report(request, server.settings.upload_seconds)
+    sent = await _report(request)
     report = TermReport(sent.samples, sent.weights, sent.documents)
     await run_in_threadpool(server.studies.terms.store, person, report)
     return Response(status_code=204)
 
 
-async def _report(request: Request, seconds: float) -> TermsReport:
+async def _report(request: Request) -> TermsReport:
     """Read a report, which may be longer than other documents."""
-    data = bytearray()
+    data = await body_of(request, LARGEST_REPORT, f"At most {LARGEST_REPORT} bytes.")
     try:
-        async with asyncio.timeout(seconds):
-            async for part in request.stream():
-                data += part
-                if len(data) > LARGEST_REPORT:
-                    raise Problem("too-large", f"At most {LARGEST_REPORT} bytes.")
-    except TimeoutError:
-        raise Problem("slow", f"It did not arrive within {seconds:g} s.") from None
-    except ClientDisconnect:
-        raise Problem("slow", "The connection ended before the request did.") from None
-    try:
-        return TermsReport.model_validate_json(bytes(data))
+        return TermsReport.model_validate_json(data)
     except ValidationError:  # what was sent is not repeated
         raise Problem("malformed-request", "The body must be a report of samples, weights and documents.") from None
 

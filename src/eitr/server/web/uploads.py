@@ -3,7 +3,6 @@
 The handler's path must be among the application's `streamed` paths: other bodies are small and read beforehand.
 """
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from email.parser import BytesParser
@@ -12,7 +11,7 @@ from typing import Any
 
 from fastapi import Request
 
-from eitr.server.web.dependencies import services_of
+from eitr.server.web.bodies import body_of
 from eitr.server.web.forms import MOST_FIELDS, Form
 from eitr.server.web.problems import Problem
 
@@ -35,7 +34,7 @@ def upload_of(largest: int, field: str) -> Callable[[Request], Coroutine[Any, An
         kind = request.headers.get("content-type", "")
         if kind.partition(";")[0].strip().lower() != KIND or not kind.isascii() or not kind.isprintable():
             raise Problem("malformed-request", "This address takes a form with a file.")
-        body = await _body(request, largest)
+        body = await body_of(request, largest, f"The file may have at most {largest // 2**20} MiB.")
         message = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + body)
         parts = list(message.iter_parts()) if message.is_multipart() else []
         if not 1 <= len(parts) <= MOST_FIELDS:
@@ -54,18 +53,3 @@ def upload_of(largest: int, field: str) -> Callable[[Request], Coroutine[Any, An
             raise Problem("malformed-request", UNREADABLE) from None
 
     return read
-
-
-async def _body(request: Request, largest: int) -> bytes:
-    """Return the body, as far as it is no longer than allowed and arrives in time."""
-    seconds = services_of(request).settings.upload_seconds
-    body = bytearray()
-    try:
-        async with asyncio.timeout(seconds):
-            async for part in request.stream():
-                body += part
-                if len(body) > largest:
-                    raise Problem("too-large", f"The file may have at most {largest // 2**20} MiB.")
-    except TimeoutError:
-        raise Problem("slow", f"It did not arrive within {seconds:g} s.") from None
-    return bytes(body)

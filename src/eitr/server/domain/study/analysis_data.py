@@ -150,7 +150,7 @@ def _content(copy: bytes | None) -> Page | None:
 def _people(session: Session, study: Study, numbers: dict[int, int]) -> tuple[list[dict[int, str]], int, int]:
     """Return the collected labels of each person, and how many have not finished or do not let them be collected."""
     mine = StudyPersonRow.study == study.id
-    everyone = session.execute(select(StudyPersonRow.id, StudyPersonRow.finished).where(mine)).tuples().all()
+    everyone = session.execute(select(StudyPersonRow.id, StudyPersonRow.finished).where(mine)).all()
     collecting = set(
         session.scalars(
             select(StudyConsentRow.person)
@@ -181,7 +181,7 @@ def _participants(session: Session, study: Study) -> tuple[list[float], int, int
             (StudyPersonRow.study == StudyRow.id) & (StudyPersonRow.invitation == ParticipantRow.invitation),
         )
     )
-    rows = session.execute(query).tuples().all()
+    rows = session.execute(query).all()
     last: dict[str, tuple[int, float]] = {}
     observed = select(ObservationRow.participant, ObservationRow.round, ObservationRow.reputation).where(
         ObservationRow.participant.in_([id for id, _, _ in rows]), ObservationRow.reputation.is_not(None)

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from eitr.errors import InputError
 from eitr.server.db.connection import Database, rewrite_later
 from eitr.server.db.study_tables import StudyContactRow, StudyPersonRow, StudyRow
-from eitr.server.domain.errors import InvalidInputError, NoStudyError
+from eitr.server.domain.errors import InvalidInputError
 from eitr.server.domain.keys import made_key, read_key
-from eitr.server.domain.study.register import Study, locked
+from eitr.server.domain.study.register import Study, locked, locked_person
 from eitr.server.settings import MAIL_ADDRESS
 
 KEY_FILE = "contacts.key"
@@ -35,7 +35,7 @@ class Contacts:
         if len(email) > LONGEST_ADDRESS or not MAIL_ADDRESS.fullmatch(email):
             raise InvalidInputError("This is not an e-mail address: write one such as ann@example.org.")
         with self._database.writing() as session:
-            row = _locked_person(session, person)
+            row = locked_person(session, person)
             if not Study.of(session.get_one(StudyRow, row.study)).settings.reward:
                 raise InvalidInputError("The study has no reward, and stores no e-mail addresses.")
             key = self._key(session)
@@ -46,7 +46,7 @@ class Contacts:
     def delete(self, person: str) -> None:
         """Delete a person's address, if there is one."""
         with self._database.writing() as session:
-            _delete(session, _locked_person(session, person))
+            _delete(session, locked_person(session, person))
 
     def email_of(self, person: str) -> str | None:
         """Return the address that a person gave, to be shown to them alone and on its own."""
@@ -123,13 +123,6 @@ def decrypted(key: bytes, id: str, ciphertext: bytes) -> str:
             f"{KEY_FILE} is not the key that the e-mail addresses were encrypted with: restore the right one"
         ) from None
     return padded.rstrip(b"\0").decode()
-
-
-def _locked_person(session: Session, person: str) -> StudyPersonRow:
-    row = session.get(StudyPersonRow, person, with_for_update=True)
-    if row is None:
-        raise NoStudyError("You take part in no study here, or no longer.")
-    return row
 
 
 def _delete(session: Session, person: StudyPersonRow) -> None:

@@ -27,7 +27,7 @@ from eitr.server.domain.study import consents, erasure
 from eitr.server.domain.study.consents import Consent, ConsentKind
 from eitr.server.domain.study.drawing import drawn_pages
 from eitr.server.domain.study.export import study_part
-from eitr.server.domain.study.register import Study, StudyStatus, locked
+from eitr.server.domain.study.register import Study, StudyStatus, locked, locked_person
 from eitr.server.domain.study.tasks import TaskCounts, TaskState, task_counts
 
 
@@ -187,14 +187,6 @@ class People:
                 erasure.forget_person(session, invitation)
             else:
                 participants.erase(session, participant)
-
-
-def locked_person(session: Session, person: str) -> StudyPersonRow:
-    """Return a person; whatever else changes something of theirs waits."""
-    row = session.get(StudyPersonRow, person, with_for_update=True)
-    if row is None:
-        raise NoStudyError("You take part in no study here, or no longer.")
-    return row
 
 
 def _person_of(participant: str) -> Select[Any]:

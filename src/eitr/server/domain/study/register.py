@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from eitr.server.db.connection import Database
-from eitr.server.db.study_tables import StudyRow
+from eitr.server.db.study_tables import StudyPersonRow, StudyRow
 from eitr.server.db.tables import AuditRow, InvitationBatchRow
 from eitr.server.domain.clock import now
 from eitr.server.domain.errors import InvalidInputError, NoStudyError
@@ -195,6 +195,14 @@ class StudyRegister:
                 raise InvalidInputError("The study is closed: open it again first.")
             _audit(session, who, "invited people to a study", slug, count=count)
             return new_codes(session, self._key, count, f"study {slug}", row.batch)
+
+
+def locked_person(session: Session, person: str) -> StudyPersonRow:
+    """Return a person; whatever else changes something of theirs waits."""
+    row = session.get(StudyPersonRow, person, with_for_update=True)
+    if row is None:
+        raise NoStudyError("You take part in no study here, or no longer.")
+    return row
 
 
 def locked(session: Session, slug: str) -> StudyRow:

@@ -20,7 +20,7 @@ from eitr.server.domain.errors import (
 from eitr.server.domain.study import consents
 from eitr.server.domain.study.consents import ConsentKind
 from eitr.server.domain.study.drawing import DEAD, replacement_page
-from eitr.server.domain.study.register import Study, StudyStatus
+from eitr.server.domain.study.register import Study, StudyStatus, locked_person
 from eitr.server.domain.study.settings import StudySettings
 from eitr.taxonomy import NAMES
 
@@ -97,9 +97,7 @@ class Tasks:
         if label is not None and (event is not TaskEvent.LABELLED or label not in NAMES):
             raise InvalidInputError(f"A label comes with the state labelled, and is one of {', '.join(NAMES)}.")
         with self._database.writing() as session:
-            row = session.get(StudyPersonRow, person, with_for_update=True)
-            if row is None:
-                raise NoStudyError("You take part in no study here, or no longer.")
+            row = locked_person(session, person)
             study = Study.of(session.get_one(StudyRow, row.study))
             task = session.get(StudyTaskRow, id)
             if task is None or task.person != person:

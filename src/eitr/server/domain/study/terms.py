@@ -8,10 +8,10 @@ from eitr.errors import InputError
 from eitr.pages.federated_vocabulary import TermReport, check_report
 from eitr.server.db.connection import Database
 from eitr.server.db.study_tables import StudyPersonRow, StudyRow, StudyTermsRow
-from eitr.server.domain.errors import ConsentNeededError, InvalidInputError, NoStudyError, StudyClosedError
+from eitr.server.domain.errors import ConsentNeededError, InvalidInputError, StudyClosedError
 from eitr.server.domain.study import consents
 from eitr.server.domain.study.consents import ConsentKind
-from eitr.server.domain.study.register import Study, StudyStatus
+from eitr.server.domain.study.register import Study, StudyStatus, locked_person
 
 
 class StudyTerms:
@@ -23,9 +23,7 @@ class StudyTerms:
     def store(self, person: str, report: TermReport) -> None:
         """Store a person's report, in place of an earlier one. Without consent nothing is stored."""
         with self._database.writing() as session:
-            row = session.get(StudyPersonRow, person, with_for_update=True)
-            if row is None:
-                raise NoStudyError("You take part in no study here, or no longer.")
+            row = locked_person(session, person)
             study = Study.of(session.get_one(StudyRow, row.study))
             if ConsentKind.TERMS not in consents.allowed(session, person, study.settings):
                 raise ConsentNeededError("Terms are sent only after consent to their collection, which is missing.")
