@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.server.dashboard.example import OPERATOR, PASSWORD, Example
-from tests.server.dashboard.pages import chromium, complaints, paths, sign_in
+from tests.server.dashboard.pages import complaints, launch_chromium, paths, sign_in
 from tests.server.dashboard.served import served
 
 WIDTHS = {"desktop": 1280, "mobile": 360}
@@ -31,7 +31,7 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     axe = given.axe.read_text() if given.axe else ""
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as here:
-        browser = chromium(playwright)
+        browser = launch_chromium(playwright)
         with served(Path(here)) as (address, example):
             found = pictures(browser, address, example, given.folder, axe)
         browser.close()

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.server.dashboard.pages import chromium, complaints
+from tests.server.dashboard.pages import complaints, launch_chromium
 from tests.server.study_site.served import (
     BASE,
     ServedStudy,
@@ -61,7 +61,7 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     camera = Camera(given.folder, given.axe.read_text() if given.axe else "")
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as here:
-        browser = chromium(playwright)
+        browser = launch_chromium(playwright)
         with served_study(Path(here)) as served:
             rate_everything(served)
             for device in WIDTHS:

@@ -1,4 +1,4 @@
-"""Real databases: SQLite in a file, and a PostgreSQL that the tests start themselves."""
+"""Real databases, SQLite in a file and a PostgreSQL that the tests start themselves, and a real browser."""
 
 import itertools
 import shutil
@@ -17,6 +17,21 @@ from tests.server.federation import Clock, Federation
 from tests.server.waiting import until
 
 _names = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A real Chromium; without one the test is skipped."""
+    playwright: Any = pytest.importorskip("playwright.sync_api", reason="no browser to test with")
+    from tests.server.dashboard.pages import launch_chromium
+
+    with playwright.sync_playwright() as started:
+        try:
+            found = launch_chromium(started)
+        except playwright.Error as error:
+            pytest.skip(f"no Chromium to test with: {str(error).splitlines()[0]}")
+        yield found
+        found.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,18 @@
 """Every page there is, and what a real browser does with it."""
 
+import os
 import shutil
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Page, Playwright
 
 from tests.server.dashboard.example import ABANDONED, QUARANTINED, ROUNDS, Example
+
+ROOT = Path(__file__).resolve().parents[3]
+AXE = Path(os.environ.get("EITR_AXE", ROOT / "node_modules" / "axe-core" / "axe.min.js"))
+PATIENCE_MS = 180_000
+"""No test waits for a fixed time; for what it waits for it waits so long, which no machine should need."""
 
 
 def paths(example: Example | None) -> dict[str, str]:
@@ -41,7 +48,7 @@ def paths(example: Example | None) -> dict[str, str]:
     }
 
 
-def chromium(playwright: Playwright) -> Browser:
+def launch_chromium(playwright: Playwright) -> Browser:
     """Start the system's Chromium, else the one Playwright brings."""
     return playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
 

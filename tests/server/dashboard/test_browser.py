@@ -1,9 +1,7 @@
 """The dashboard in a real browser, at a real server: what only scripts and style sheets can break."""
 
-import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,25 +11,8 @@ from eitr.server.db.connection import Database
 from eitr.server.db.tables import RoundRow, SessionRow
 from eitr.server.domain.keys import secret_hash
 from tests.server.dashboard.example import OPERATOR, PASSWORD, ROUNDS
-from tests.server.dashboard.pages import chromium, complaints, paths, sign_in
+from tests.server.dashboard.pages import AXE, PATIENCE_MS, complaints, paths, sign_in
 from tests.server.dashboard.served import served
-
-ROOT = Path(__file__).resolve().parents[3]
-AXE = Path(os.environ.get("EITR_AXE", ROOT / "node_modules" / "axe-core" / "axe.min.js"))
-playwright = pytest.importorskip("playwright.sync_api", reason="no browser to test with")
-PATIENCE_MS = 180_000
-"""No test waits for a fixed time; for what it waits for it waits so long, which no machine should need."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        try:
-            found = chromium(started)
-        except playwright.Error as error:
-            pytest.skip(f"no Chromium to test with: {str(error).splitlines()[0]}")
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +24,15 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         database.close()
 
 
-def new_context(browser: Any, address: str) -> Any:
-    context = browser.new_context(base_url=address)
+def new_context(chromium: Any, address: str) -> Any:
+    context = chromium.new_context(base_url=address)
     context.set_default_timeout(PATIENCE_MS)
     return context
 
 
 @pytest.fixture(scope="module")
-def signed_in(browser: Any, running: Any) -> Iterator[Any]:
-    context = new_context(browser, running[0])
+def signed_in(chromium: Any, running: Any) -> Iterator[Any]:
+    context = new_context(chromium, running[0])
     page = context.new_page()
     sign_in(page, OPERATOR, PASSWORD)
     page.close()
@@ -108,8 +89,8 @@ def test_nothing_is_asked_while_nobody_looks(page, running):
         page.clock.run_for(60_000)
 
 
-def test_when_the_session_ends_the_page_leads_to_the_sign_in_form(browser, running):
-    context = new_context(browser, running[0])
+def test_when_the_session_ends_the_page_leads_to_the_sign_in_form(chromium, running):
+    context = new_context(chromium, running[0])
     page = context.new_page()
     sign_in(page, OPERATOR, PASSWORD)
     token = next(one["value"] for one in context.cookies() if one["name"] == "eitr_session")
