@@ -100,6 +100,7 @@ def test_the_summary_has_the_worst_case_of_each_rule_in_each_setting():
     assert found["FedAvg"]["points lost without attack, at most"] == 0
 
 
+@pytest.mark.long
 def test_training_that_diverged_is_the_worst_case_and_shown():
     results = Results(
         diverged(one) if one.run.rule.name == "median" and one.run.attack and one.run.attackers == 300 else one

@@ -63,6 +63,7 @@ def test_with_a_limit_one_page_still_tells_no_more_than_the_bound(measure):
     assert found["auc_label_known.likelihood-ratio"] < largest_auc(1.0, 1) + 2 * error
 
 
+@pytest.mark.long
 def test_a_participant_reads_its_weight_the_better_the_more_it_knows(compute):
     def error(**more):
         return compute(WeightRun, **{"federations": 60, **more})["weight_error"]

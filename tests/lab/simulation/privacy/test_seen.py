@@ -77,6 +77,7 @@ def test_without_noise_an_outsider_and_a_thief_find_pages(measure):
         assert found["best.known-cover"] > 0.5, viewer
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("viewer", [OUTSIDER, THIEF])
 def test_with_the_noise_of_the_default_they_stay_within_the_bound(viewer, measure):
     found = measure(replace(BARE, noise=4.0), choice=CORRECTIONS, own_pages=4, uses=2, victims=150, viewer=viewer)
@@ -87,6 +88,7 @@ def test_with_the_noise_of_the_default_they_stay_within_the_bound(viewer, measur
         assert found[name] < largest_auc(4.0, 2) + 2 * error, name
 
 
+@pytest.mark.long
 def test_noise_on_the_published_step_hides_pages_from_outsiders_alone(measure):
     assert measure(PUBLISHED)["auc.known-cover"] > 0.99
     defence = replace(PUBLISHED, clip=ALL_CLIPPED, published_noise=1.0)
