@@ -169,7 +169,7 @@ def chromium(playwright: Any, folder: Path, profile: Path) -> Iterator[Any]:
 
 def bundle_sizes() -> dict[str, int]:
     folder = unpacked()
-    scripts = sorted(folder.rglob("*.js"))
+    scripts = sorted(path for path in folder.rglob("*.js") if path.parent.name != "data")
     return {str(path.relative_to(folder)): len(gzip.compress(path.read_bytes(), 9, mtime=0)) for path in scripts}
 
 

@@ -27,7 +27,8 @@ EXPLANATION = """
   reported; median of 15 runs per page. *Tokens to probabilities* is TF-IDF and network; *text to probabilities* also
   splits the text into tokens. Badge and storage are not included; finding the words that led to the prediction
   ("explaining") is given separately.
-- **Package**: every script, gzipped one by one; the model, the vocabulary and the table of trackers are data.
+- **Package**: every script, gzipped one by one; the model, the vocabulary, the table of trackers and the list of
+  suffixes are data.
 - **Memory**: the extension's process, compared with an extension that has the same manifest and pages but empty
   scripts, both after ten real pages; proportional set size, mean of two browsers each, started alternately.
 - **Training**: tasks of the worker's thread in a round with {pages} own and 200 cover pages, from the trace, with the

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, sync_playwright
 from benchmarks.study_server import COPY, SLUG, StudyServer
 from eitr.errors import InputError
 from eitr.lab.simulation.study import Person
-from tests.extension.browser import Extension, chromium_with_extension, until
+from tests.extension.browser import Extension, chromium_with_extension, unfold, until
 
 SENT = "learning_sent"
 
@@ -22,6 +22,7 @@ class Window:
     def join(self, server: StudyServer, code: str) -> None:
         """Paste the link of the study and agree: to studies, and to contribute."""
         page = self._extension.open("welcome")
+        unfold(page, "#invited")
         page.fill("#link", f"{server.address}/join#invitation={code}&study={SLUG}")
         page.press("#link", "Tab")
         until(lambda: page.input_value("#invitation") == code, what="the code")

@@ -58,7 +58,7 @@ const nameIn = (folder, path) => relative(folder, path).split(sep).join("/");
 
 /** Print what the scripts weigh; say whether that is little enough. */
 function report(browser, folder, packed) {
-  const scripts = filesOf(folder).filter((path) => path.endsWith(".js"));
+  const scripts = filesOf(folder).filter((path) => path.endsWith(".js") && !nameIn(folder, path).startsWith("data/"));
   const sizes = scripts.map((path) => [nameIn(folder, path), gzipSync(readFileSync(path), { level: 9 }).length]);
   const total = sizes.reduce((sum, [, size]) => sum + size, 0);
   for (const [name, size] of sizes) console.log(`${browser}: ${kilobytes(size)} ${name}`);

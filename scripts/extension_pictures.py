@@ -74,7 +74,7 @@ def badges(extension: Extension, site: Site, path: Path) -> None:
     church = "<title>Prayers</title><p>The bishop and the priest read the Bible, the gospel and hymns of God in church."
     shown = {
         "plain.test": (health, "H"),
-        "tracked.test": (health.replace("</body>", f"{dots}</body>"), "H!"),
+        "tracked.test": (health.replace("</body>", f"{dots}</body>"), "H3"),
         "church.test": (church, "R"),
         "match.test": (FOOTBALL, ""),
     }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { SOURCE } from "./paths.mjs";
 
-/** Text files are compiled in as strings. */
+/** Text files are compiled in as strings, for tests. */
 export const LOADERS = { ".txt": "text" };
 const TARGETS = { chrome: "chrome116", firefox: "firefox128" };
 
@@ -22,19 +22,31 @@ export async function bundleScripts(browser, folder) {
     logLevel: "warning",
     absWorkingDir: SOURCE,
   };
-  const { modules, contents } = entryPoints();
-  if (modules.length > 0) await build({ ...common, entryPoints: modules, format: "esm" });
+  const { workers, pages, contents } = entryPoints();
+  const apart = { plugins: [suffixesApart] };
+  if (workers.length > 0) await build({ ...common, ...apart, entryPoints: workers, format: "esm" });
+  // What several pages need is in files of its own, once.
+  const shared = { splitting: true, chunkNames: "pages/shared/[name]-[hash]" };
+  if (pages.length > 0) await build({ ...common, ...shared, entryPoints: pages, format: "esm" });
   // A content script that is a module silently does nothing.
   if (contents.length > 0) await build({ ...common, entryPoints: contents, format: "iife" });
 }
+
+/** The list of suffixes is data: the worker imports it from where `writeData` puts it. */
+const suffixesApart = {
+  name: "suffixes apart",
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/suffixes\.txt$/ }, () => ({ path: "../data/suffixes.js", external: true })),
+};
 
 /** The worker and the pages' scripts, and the content scripts; those that exist. */
 function entryPoints() {
   const pages = pageNames().map((name) => `pages/${name}/${name}.ts`);
   const there = (path) => existsSync(join(SOURCE, path));
   return {
-    modules: ["background/worker.ts", ...pages].filter(there),
-    contents: ["content/content.ts"].filter(there),
+    workers: ["background/worker.ts"].filter(there),
+    pages: pages.filter(there),
+    contents: ["content/content.ts", "content/privacy_control.ts"].filter(there),
   };
 }
 

@@ -1,9 +1,9 @@
-/** The data in the package: the pretrained model, its vocabulary, and whom hosts belong to. */
+/** The data in the package: the pretrained model, its vocabulary and cover pages, whom hosts belong to, and which hosts belong together. */
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { ASSETS, ROOT } from "./paths.mjs";
+import { ASSETS, CORE, ROOT } from "./paths.mjs";
 
 const require = createRequire(import.meta.url);
 
@@ -15,7 +15,11 @@ export function writeData(folder) {
   writeFileSync(join(data, "weights.bin"), weights);
   writeFileSync(join(data, "model.json"), JSON.stringify({ version: 0, sha256, layers }));
   writeFileSync(join(data, "vocabulary.json"), readFileSync(join(ASSETS, "vocabulary.json")));
+  writeFileSync(join(data, "pool.bin"), readFileSync(join(ASSETS, "pool.bin")));
   writeFileSync(join(data, "trackers.json"), trackers());
+  const suffixes = readFileSync(join(CORE, "suffixes.txt"), "utf8");
+  // A module, so that it is there before the first listener.
+  writeFileSync(join(data, "suffixes.js"), `export default ${JSON.stringify(suffixes)};\n`);
   writeFileSync(join(folder, "NOTICE.txt"), notice());
   writeFileSync(join(folder, "LICENSE"), readFileSync(join(ROOT, "LICENSE")));
 }

@@ -17,9 +17,19 @@ export function aboutTopic(topic: number): string {
   return say(`about_${keyOf(topic)}`);
 }
 
+/** Completes the sentence "Very likely about ...", in a word or two. */
+export function topicInShort(topic: number): string {
+  return say(`brief_${keyOf(topic)}`);
+}
+
 /** The language of the sentences, which need not be the browser's. */
 export function language(): string {
   return say("language");
+}
+
+/** A time of today, as on a clock. */
+export function timeOfDay(time: number): string {
+  return new Intl.DateTimeFormat(language(), { timeStyle: "short" }).format(time);
 }
 
 function keyOf(topic: number): string {

@@ -109,8 +109,24 @@ export interface SentTerms {
   outcome: Sent["outcome"];
 }
 
+/** Whether trackers are blocked on a page, and what was. */
+export interface BlockingView {
+  /** Whether trackers on sensitive pages are blocked at all. */
+  on: boolean;
+  /** Whether the person allowed the trackers of this site. */
+  siteAllowed: boolean;
+  /** Whether rules are in force for this page. */
+  active: boolean;
+  /** How many requests of this document were blocked. */
+  blocked: number;
+  /** Whose requests they were. */
+  companies: string[];
+}
+
 export interface PopupView {
-  state: "no-consent" | "not-a-page" | "off" | "waiting" | "ready";
+  state: "no-consent" | "paused" | "not-a-page" | "off" | "waiting" | "ready";
+  /** Until when EITR rests, in milliseconds since 1970; 0 if it does not. */
+  pausedUntil: number;
   document: string;
   url: string;
   site: string;
@@ -123,9 +139,12 @@ export interface PopupView {
   shown: number | null;
   /** Why EITR cannot tell what the page is about, if so. */
   cannotTell: CannotTell | null;
+  /** What is learned from corrections, and where. */
+  learns: { local: boolean; contributing: boolean };
   trackers: ThirdParty[];
   others: string[];
-  /** Whether the next visit to this host will be preceded by a warning. */
+  blocking: BlockingView;
+  /** Whether the next visit to this page will be preceded by a warning. */
   remembered: boolean;
   /** What became of a round that the person took part in, until they hide it. */
   news: News | null;
@@ -134,6 +153,18 @@ export interface PopupView {
   studyLeft: boolean;
   /** Whether the prediction is withheld because the page is a task that waits for the person's own choice. */
   hidden: boolean;
+  /** Whether the published model would say something else: corrections of similar pages made the difference. */
+  local: boolean;
+}
+
+/** What corrections change in this browser. */
+export interface LocalView {
+  /** How many corrections may change the verdicts on other pages. */
+  corrections: number;
+  /** Whether they do so now. */
+  changed: boolean;
+  /** False if there are no cover pages for the model in use: then nothing can be learned here. */
+  possible: boolean;
 }
 
 export interface ModelView {
@@ -160,9 +191,12 @@ export interface OptionsView {
   learning: LearningView;
   lists: { name: string; entries: number }[];
   rememberedHosts: number;
+  /** The remembered hosts, the newest first. */
+  hosts: { host: string; topic: number; time: number }[];
   study: StudyView | null;
   /** Why there is no study, as the key of a sentence; empty if there is one, or if nothing is known. */
   studyNote: string;
+  local: LocalView;
 }
 
 /** One upload, as the page "what was sent" tells it. */
@@ -188,7 +222,40 @@ export interface WarningView {
   host: string;
   topic: number;
   companies: string[];
-  time: number;
+  /** Whether known trackers are blocked there. */
+  blocks: boolean;
+}
+
+/** How long the person does not want to be asked again before visits to a site. */
+export type Quiet = "visit" | "day" | "always";
+
+/** The lists of sites in the settings. */
+export type SiteList = "offSites" | "unwarnedSites" | "unblockedSites";
+
+/** A company on a page, and what kind of company it is. */
+export interface Presence {
+  company: string;
+  category: string;
+}
+
+/** A sensitive page that the person saw, and the companies that were present on it. */
+export interface Visit {
+  /** As "2026-11-18", where the person was. */
+  day: string;
+  site: string;
+  topic: number;
+  companies: Presence[];
+}
+
+/** What the page "Who could know what" shows. */
+export interface HistoryView {
+  /** Whether pages are read at all. */
+  reading: boolean;
+  on: boolean;
+  /** How many days visits are kept. */
+  days: number;
+  /** By day, then by site. */
+  visits: Visit[];
 }
 
 /** Every question a page of ours can ask: what it says, and what it is answered. */
@@ -197,6 +264,10 @@ export interface Calls {
   label: [{ document: string; url: string; label: number }, PopupView];
   "take-back": [{ document: string; url: string }, PopupView];
   site: [{ document: string; on: boolean }, PopupView];
+  /** Block the trackers of the site on its sensitive pages, or allow them because it does not work otherwise. */
+  "block-site": [{ document: string; on: boolean }, PopupView];
+  /** Rest for so many minutes; 0 ends the pause. */
+  pause: [{ tab: number; minutes: number }, PopupView];
   /** Do not show the news of this version of the model any more. */
   "hide-news": [{ tab: number; version: number }, PopupView];
   /** The invitation that the page in a tab is. */
@@ -207,12 +278,15 @@ export interface Calls {
   options: [Record<string, never>, OptionsView];
   change: [{ settings: Partial<Settings> }, OptionsView];
   /** Take a site off the list of those that are left alone. */
-  "unlist-site": [{ list: "offSites" | "unwarnedSites"; site: string }, OptionsView];
+  "unlist-site": [{ list: SiteList; site: string }, OptionsView];
   /** How many lines of the list were left out is told. */
   "import-list": [{ name: string; text: string }, { view: OptionsView; notUnderstood: number }];
   "remove-list": [{ name: string }, OptionsView];
+  "forget-host": [{ host: string }, OptionsView];
   "forget-hosts": [Record<string, never>, OptionsView];
   learn: [Record<string, never>, OptionsView];
+  /** Let the published model judge all pages again, until there are new corrections. */
+  "reset-local": [Record<string, never>, OptionsView];
   erase: [{ server: boolean }, { erased: true }];
   export: [Record<string, never>, { data: object }];
   consent: [
@@ -221,30 +295,48 @@ export interface Calls {
   ];
   sent: [Record<string, never>, { sent: Sent[]; answers: SentAnswer[]; terms: SentTerms[]; news: News | null }];
   warning: [{ target: string }, { view: WarningView | null }];
-  continue: [{ target: string }, { target: string }];
-  never: [{ target: string }, { target: string }];
+  continue: [{ target: string; quiet: Quiet }, { target: string }];
+  history: [Record<string, never>, HistoryView];
+  "set-history": [{ on?: boolean; days?: number }, HistoryView];
+  /** Delete the visits with all that is named, or take the company out of them; without anything named: all. */
+  "forget-visits": [{ company?: string; topic?: number; site?: string }, HistoryView];
 }
 
 export type Kind = keyof Calls;
-export type PageName = "popup" | "options" | "welcome" | "sent" | "warning";
+export type PageName = "popup" | "options" | "welcome" | "sent" | "warning" | "history";
 
 /** Which page may ask what. */
 export const ALLOWED: Record<PageName, readonly Kind[]> = {
-  popup: ["popup", "label", "take-back", "site", "hide-news", "offer", "join", "open-task", "end-task"],
+  popup: [
+    "popup",
+    "label",
+    "take-back",
+    "site",
+    "block-site",
+    "pause",
+    "hide-news",
+    "offer",
+    "join",
+    "open-task",
+    "end-task",
+  ],
   options: [
     "options",
     "change",
     "unlist-site",
     "import-list",
     "remove-list",
+    "forget-host",
     "forget-hosts",
     "learn",
+    "reset-local",
     "erase",
     "export",
   ],
   welcome: ["options", "consent"],
   sent: ["sent"],
-  warning: ["warning", "continue", "never"],
+  warning: ["warning", "continue"],
+  history: ["history", "set-history", "forget-visits"],
 };
 
 /** How every question of a page is answered; `problem` is the key of a sentence in `_locales`. */

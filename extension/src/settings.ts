@@ -2,6 +2,7 @@
 
 import { THRESHOLD } from "./core/answer";
 import { BadInput } from "./core/bad_input";
+import { NON_SENSITIVE, TOPICS } from "./core/taxonomy";
 
 export interface Settings {
   /** When the questions of the welcome page were answered, in milliseconds since 1970; 0 if never. */
@@ -17,13 +18,29 @@ export interface Settings {
   allLayers: boolean;
   /** How probable a topic must be to be shown. */
   threshold: number;
+  /** Block known trackers on sensitive pages. */
+  blocking: boolean;
+  /** Tell every site that the person does not want to be tracked (Global Privacy Control). */
+  privacyControl: boolean;
   /** Ask before known sensitive pages with trackers are opened. */
   warnings: boolean;
+  /** The topics that people are warned of. */
+  warnedTopics: number[];
+  /** Let corrections change the verdicts in this browser at once. */
+  localLearning: boolean;
+  /** Note which companies were on sensitive pages, for the page "Who could know what". */
+  history: boolean;
+  /** How many days these notes are kept. */
+  historyDays: number;
+  /** EITR rests until then, in milliseconds since 1970; 0 if it does not. */
+  pausedUntil: number;
   linkMarks: boolean;
   /** Sites (registrable domains) on which nothing is read. */
   offSites: string[];
   /** Sites the person does not want to be warned of. */
   unwarnedSites: string[];
+  /** Sites on which nothing is blocked, because they did not work. */
+  unblockedSites: string[];
 }
 
 export const DEFAULTS: Readonly<Settings> = {
@@ -35,14 +52,24 @@ export const DEFAULTS: Readonly<Settings> = {
   invitation: "",
   allLayers: false,
   threshold: THRESHOLD,
+  blocking: true,
+  privacyControl: false,
   warnings: true,
+  // Not politics: news sites are full of it, and few people want to be stopped there.
+  warnedTopics: [...TOPICS.keys()].filter((topic) => topic !== NON_SENSITIVE && TOPICS[topic]!.name !== "politics"),
+  localLearning: true,
+  history: false,
+  historyDays: 90,
+  pausedUntil: 0,
   linkMarks: false,
   offSites: [],
   unwarnedSites: [],
+  unblockedSites: [],
 };
 
 export const LOWEST_THRESHOLD = 0.3;
 export const HIGHEST_THRESHOLD = 0.95;
+export const MOST_DAYS = 365;
 const MOST_SITES = 500;
 const LONGEST_HOST = 253;
 const LONGEST_ADDRESS = 500;
@@ -56,7 +83,7 @@ export function readSettings(value: unknown, before: Readonly<Settings> = DEFAUL
   const flag = (name: keyof Settings & string) =>
     typeof from[name] === "boolean" ? from[name] : (before[name] as boolean);
   return {
-    asked: typeof from["asked"] === "number" && from["asked"] >= 0 ? from["asked"] : before.asked,
+    asked: time(from["asked"]) ?? before.asked,
     classifying: flag("classifying"),
     contributing: flag("contributing"),
     studies: flag("studies"),
@@ -67,10 +94,18 @@ export function readSettings(value: unknown, before: Readonly<Settings> = DEFAUL
         : before.invitation,
     allLayers: flag("allLayers"),
     threshold: threshold(from["threshold"]) ?? before.threshold,
+    blocking: flag("blocking"),
+    privacyControl: flag("privacyControl"),
     warnings: flag("warnings"),
+    warnedTopics: topics(from["warnedTopics"]) ?? [...before.warnedTopics],
+    localLearning: flag("localLearning"),
+    history: flag("history"),
+    historyDays: days(from["historyDays"]) ?? before.historyDays,
+    pausedUntil: time(from["pausedUntil"]) ?? before.pausedUntil,
     linkMarks: flag("linkMarks"),
     offSites: hosts(from["offSites"]) ?? [...before.offSites],
     unwarnedSites: hosts(from["unwarnedSites"]) ?? [...before.unwarnedSites],
+    unblockedSites: hosts(from["unblockedSites"]) ?? [...before.unblockedSites],
   };
 }
 
@@ -109,10 +144,33 @@ function threshold(value: unknown): number | undefined {
   return Math.min(HIGHEST_THRESHOLD, Math.max(LOWEST_THRESHOLD, value));
 }
 
+function time(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+}
+
+function days(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) ? Math.min(MOST_DAYS, Math.max(1, value)) : undefined;
+}
+
+function topics(value: unknown): number[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  return [...TOPICS.keys()].filter((topic) => topic !== NON_SENSITIVE && value.includes(topic));
+}
+
 function hosts(value: unknown): string[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const good = value.filter(
     (host): host is string => typeof host === "string" && host !== "" && host.length <= LONGEST_HOST,
   );
   return [...new Set(good)].slice(-MOST_SITES);
+}
+
+/** Whether EITR rests: until the pause ends, nothing is read, shown, warned of, blocked or noted. */
+export function isResting(choices: Settings, now = Date.now()): boolean {
+  return choices.pausedUntil > now;
+}
+
+/** Whether pages may be read now: the person agreed, and EITR does not rest. */
+export function mayRead(choices: Settings): boolean {
+  return choices.classifying && !isResting(choices);
 }

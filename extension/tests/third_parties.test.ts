@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 
 function page(url: string, ...hosts: string[]): SeenDocument {
-  return { id: "1", tab: 1, url, verdict: null, label: null, hosts, time: 0 };
+  return { id: "1", tab: 1, url, verdict: null, published: null, label: null, hosts, time: 0 };
 }
 
 function named(url: string, hosts: string[], listed: string[] = []): string[] {

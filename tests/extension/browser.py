@@ -46,6 +46,7 @@ FLAGS = (
 READY = {
     "options": "#learning dt",
     "popup": "#site-text:not(:empty)",
+    "history": "#empty:not([hidden]), #matrix tbody th",
     "sent": "#none:not([hidden]), #uploads li, #answers li",
     "warning": "#known:not([hidden]), #unknown:not([hidden])",
     "welcome": "fieldset:not([disabled])",
@@ -111,6 +112,12 @@ def until(found: Callable[[], T | None], seconds: float = PATIENCE_SECONDS, what
         time.sleep(0.05)
 
 
+def unfold(page: Page, details: str) -> None:
+    """Open a part of a page that is folded, as a click does, unless it is open."""
+    if page.get_attribute(details, "open") is None:
+        page.click(f"{details} > summary")
+
+
 class Extension:
     """The extension in a running browser. `desk` is a page of the extension, from which tests ask the browser."""
 
@@ -169,9 +176,12 @@ class Extension:
         """Answer the questions of the welcome page, by clicks; who names a server contributes unless told otherwise."""
         page = self.open("welcome")
         page.set_checked("#classifying", classifying)
-        page.set_checked("#contributing", server != "" if contributing is None else contributing)
-        page.set_checked("#studies", studies)
+        if server or studies or contributing:
+            unfold(page, "#invited")
+            page.set_checked("#contributing", server != "" if contributing is None else contributing)
+            page.set_checked("#studies", studies)
         if server:
+            unfold(page, "#other")
             page.fill("#server", server)
         page.click("#save")
         # Not `wait_for_function`, which evaluates strings: the pages' policy forbids it.

@@ -5,86 +5,14 @@
  * verdict in the popup, labels more pages, and takes part once at the server. Every host of the two addresses is this machine.
  */
 
-import { argv, env } from "node:process";
-import puppeteer from "puppeteer-core";
+import { argv } from "node:process";
+import { askAs, open as openIn, PATIENCE_MS, placeOf, startFirefox, until, url, visit } from "./firefox_browser.mjs";
 
 const [extension, sensitive, plain, server] = argv.slice(2);
-const ID = "{7b5f0758-472c-45fe-9fd8-aaba42e3b0b1}";
-const UUID = "6f1a1c1e-0000-4000-8000-0000000e1742";
-const PATIENCE_MS = 180_000;
 const hosts = [sensitive, plain].map((address) => new URL(address).hostname);
-
-const browser = await puppeteer.launch({
-  browser: "firefox",
-  executablePath: env.FIREFOX,
-  headless: true,
-  timeout: PATIENCE_MS,
-  protocolTimeout: PATIENCE_MS,
-  // Without it, Firefox from 153 on refuses to show pages of an extension to whoever controls it from outside.
-  args: ["--remote-allow-system-access"],
-  extraPrefsFirefox: {
-    // Our pages have an address that is known beforehand, and the hosts of the test are here.
-    "extensions.webextensions.uuids": JSON.stringify({ [ID]: UUID }),
-    // Firefox asks whether data may be sent; here the answer is yes.
-    "extensions.webextOptionalPermissionPrompts": false,
-    "network.dns.localDomains": [...hosts, ...hosts.map((host) => `tracker.${host}`), "www.google-analytics.com"].join(
-      ",",
-    ),
-  },
-});
-
-function url(name, query = "") {
-  return `moz-extension://${UUID}/pages/${name}/${name}.html${query}`;
-}
-
-async function until(find, what) {
-  const end = Date.now() + PATIENCE_MS;
-  let last;
-  while (Date.now() < end) {
-    last = await find();
-    if (last) return last;
-    await new Promise((go) => setTimeout(go, 100));
-  }
-  throw new Error(`waited in vain for ${what}; the last was ${JSON.stringify(last)}`);
-}
-
-/**
- * Go to an address and wait until the tab is elsewhere than before and has loaded. Firefox never reports that a page of an
- * extension was loaded, so the page itself is asked, and what puppeteer waits for besides is of no interest.
- */
-async function visit(page, address) {
-  const before = await page.evaluate(() => performance.timeOrigin);
-  void page.goto(address, { timeout: PATIENCE_MS }).catch(() => null);
-  await until(
-    () =>
-      page
-        .evaluate((old) => performance.timeOrigin !== old && document.readyState === "complete", before)
-        .catch(() => false),
-    address,
-  );
-}
-
-async function placeOf(page) {
-  return page.evaluate(() => (document.readyState === "complete" ? location.href : "")).catch(() => "");
-}
-
-async function open(address) {
-  const page = await browser.newPage();
-  await visit(page, address);
-  await until(async () => (await placeOf(page)) === address, address);
-  return page;
-}
-
-const asking = new Map();
-
-/** Ask the worker as one of our pages does; the page stays open for the next question. */
-async function ask(name, message) {
-  const page = asking.get(name) ?? (await open(url(name, name === "popup" ? "?tab=-1" : "")));
-  asking.set(name, page);
-  const told = await page.evaluate((sent) => browser.runtime.sendMessage(sent), message);
-  if (!told.ok) throw new Error(JSON.stringify(told));
-  return told.answer;
-}
+const browser = await startFirefox([...hosts, ...hosts.map((host) => `tracker.${host}`), "www.google-analytics.com"]);
+const open = (address) => openIn(browser, address);
+const ask = (name, message) => askAs(browser, name, message);
 
 try {
   await browser.installExtension(extension);
@@ -92,7 +20,9 @@ try {
   const boxes = await welcome.$$eval("input[type=checkbox]", (found) => found.map((box) => box.checked));
   await welcome.waitForSelector("fieldset:not([disabled])", { timeout: PATIENCE_MS });
   await welcome.click("#classifying");
+  await welcome.click("#invited > summary");
   await welcome.click("#contributing");
+  await welcome.click("#other > summary");
   await welcome.type("#server", server);
   await welcome.click("#save");
   const agreed = await until(
@@ -116,14 +46,24 @@ try {
   const page = await open(sensitive);
   const letter = await until(async () => {
     const found = await badge(sensitive);
-    return found.endsWith("!") ? found : null;
-  }, "a letter and the mark for trackers");
+    return /^[A-Z]\d+$/.test(found) ? found : null;
+  }, "a letter and the number of trackers");
   const title = async (address) => desk.evaluate((tabId) => browser.action.getTitle({ tabId }), await tabOf(address));
   const spoken = await until(async () => {
     const found = await title(sensitive);
     return found.includes("tracks you") ? found : null;
   }, "a title that names the trackers");
   const first = await view(sensitive);
+
+  await ask("popup", { kind: "pause", tab: -1, minutes: 60 });
+  const paused = {
+    badge: await until(async () => ((await badge(sensitive)) === "II" ? "II" : null), "the sign of the pause"),
+    scripts: (await desk.evaluate(() => browser.scripting.getRegisteredContentScripts())).length,
+    alarm: await desk.evaluate(async () => (await browser.alarms.get("pause")) !== undefined),
+    state: (await view(sensitive)).state,
+  };
+  await ask("popup", { kind: "pause", tab: -1, minutes: 0 });
+  await until(async () => ((await badge(sensitive)) === letter[0] ? true : null), "the letter after the pause");
 
   // Within the page the address changes and the text with it. Firefox goes on naming the first address to scripts.
   const within = new URL("/within", sensitive).href;
@@ -182,6 +122,7 @@ try {
       letter,
       spoken,
       trackers: first.trackers,
+      paused,
       moved,
       nothing,
       warned,

@@ -1,8 +1,10 @@
 """Web pages on this machine, under any name: Chromium is told that every host is here."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -13,9 +15,12 @@ class Site:
         self.port = port
         self.pages: dict[tuple[str, str], tuple[str, str]] = {}
         self.asked: list[tuple[str, str]] = []
+        self.headers: list[Message] = []
         self.may_answer = threading.Event()
         """While it is not set, requests wait for their answers."""
         self.may_answer.set()
+        self.answer_after = 0.0
+        """How many seconds each answer takes, as on a network; for measurements, not for tests."""
 
     def put(self, host: str, path: str, html: str, kind: str = "text/html") -> str:
         """Serve a page, and return its address."""
@@ -29,6 +34,10 @@ class Site:
         """Paths that were asked of a host, without the icon, for which browsers ask on their own."""
         return [path for name, path in self.asked if name == host and path != "/favicon.ico"]
 
+    def headers_of(self, name: str) -> set[str | None]:
+        """All values that a header had; None if a request was without it."""
+        return {headers[name] for headers in self.headers}
+
 
 @contextmanager
 def served() -> Iterator[Site]:
@@ -40,7 +49,9 @@ def served() -> Iterator[Site]:
         def do_GET(self) -> None:
             host = self.headers["Host"].partition(":")[0]
             site.asked.append((host, self.path))
+            site.headers.append(self.headers)
             site.may_answer.wait()
+            time.sleep(site.answer_after)
             page = site.pages.get((host, self.path.partition("?")[0]))
             text, kind = page or ("", "text/html")
             body = text.encode()

@@ -9,13 +9,41 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from .browser import Extension, unpacked, until
+from .browser import Extension, unfold, unpacked, until
 from .federation import Federation, Study
 from .pages import FOOTBALL
 from .site import Site
+from .week import days_ago, store
 
 SAMPLE = Path(__file__).resolve().parents[2] / "src" / "eitr" / "assets" / "sample.html"
 TRACKERS = ("www.google-analytics.com", "connect.facebook.net", "static.criteo.net", "cdn.jsdelivr.net")
+MANY_TRACKERS = (
+    "www.google-analytics.com",
+    "connect.facebook.com",
+    "static.criteo.com",
+    "c.amazon-adsystem.com",
+    "cdn.taboola.com",
+    "widgets.outbrain.com",
+    "static.hotjar.com",
+    "ads.rubiconproject.com",
+    "ads.pubmatic.com",
+    "ssum.casalemedia.com",
+    "js.adsrvr.org",
+    "assets.adobedtm.com",
+    "pixel.quantcount.com",
+    "sb.comscore.com",
+    "static.chartbeat.com",
+    "px.licdn.com",
+    "ct.pinterest.com",
+    "static.twimg.com",
+    "analytics.tiktok.com",
+    "tr.snapchat.com",
+    "js.hs-scripts.com",
+    "idsync.rlcdn.com",
+    "s.eloqua.com",
+    "player.vimeo.com",
+)
+"""Hosts of 24 companies that track people."""
 LONG_TITLE = "How people understand sensitive pages: a study with web pages about the COVID-19 pandemic"
 CANNOT_TELL = (
     "<!doctype html><title>Notes</title><p>The church of the hospital was painted before the election of the team.</p>"
@@ -44,6 +72,7 @@ def states(extension: Extension, site: Site, server: Federation) -> Iterator[tup
     yield from _learning(extension, server)
     yield from _studies(extension, site, server)
     yield from _warnings(extension, site)
+    yield from _history(extension)
 
 
 @contextmanager
@@ -68,6 +97,9 @@ def _open(extension: Extension, name: str, query: str = "") -> Iterator[Page]:
 def _before_consent(extension: Extension, site: Site) -> Iterator[tuple[str, Page]]:
     with _open(extension, "welcome") as page:
         yield "welcome", page
+        unfold(page, "#invited")
+        yield "welcome-invited", page
+        unfold(page, "#other")
         page.check("#contributing")
         yield "welcome-contributing", page
         page.click("#save")
@@ -91,8 +123,12 @@ def _popups(extension: Extension, site: Site) -> Iterator[tuple[str, Page]]:
     pictures = "".join(f'<img src="{site.address(host, "/dot.gif")}" alt="">' for host in TRACKERS)
     health = SAMPLE.read_text("utf-8").replace("</body>", f"{pictures}</body>")
     with _shown(extension, site.put("clinic.test", "/", health)) as page:
-        extension.wait_for_badge(page, "H!")
+        extension.wait_for_badge(page, "H3")
         yield from _popup(extension, page, "popup-sensitive-trackers")
+        with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
+            unfold(popup, "#why")
+            unfold(popup, "#who")
+            yield "popup-unfolded", popup
         with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
             popup.select_option("#topic", "2")
             popup.click("#correct")
@@ -105,12 +141,48 @@ def _popups(extension: Extension, site: Site) -> Iterator[tuple[str, Page]]:
             popup.uncheck("#site-on")
             popup.wait_for_selector("#opinion", state="hidden")
             yield "popup-off", popup
+    yield from _many_companies(extension, site)
+    with _shown(extension, site.put("match.test", "/again", FOOTBALL)) as page:
+        yield from _paused(extension, page)
     with _shown(extension, site.put("notes.test", "/", CANNOT_TELL)) as page:
         extension.wait_until_read(page)
         yield from _popup(extension, page, "popup-cannot-tell")
     extension.desk.evaluate("chrome.scripting.unregisterContentScripts()")
     with _shown(extension, site.put("slow.test", "/", FOOTBALL)) as page:
         yield from _popup(extension, page, "popup-waiting")
+
+
+def _many_companies(extension: Extension, site: Site) -> Iterator[tuple[str, Page]]:
+    """A page as news sites have them, and what the popup shows where everything is blocked that can be."""
+    pictures = "".join(f'<img src="{site.address(host, "/dot.gif")}" alt="">' for host in MANY_TRACKERS)
+    health = SAMPLE.read_text("utf-8").replace("</body>", f"{pictures}</body>")
+    with _shown(extension, site.put("portal-of-the-university-hospital.test", "/", health)) as page:
+        extension.wait_for_badge(page, f"H{len(MANY_TRACKERS)}")
+        with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
+            yield "popup-24", popup
+            unfold(popup, "#who")
+            yield "popup-24-companies", popup
+            # As it looks when everything is blocked that can be.
+            popup.evaluate("""() => {
+              document.querySelector("#blocked").textContent = "124 requests blocked.";
+              document.querySelector("#allow").hidden = false;
+            }""")
+            yield "popup-24-blocked", popup
+            popup.select_option("#topic", "2")
+            popup.click("#correct")
+            popup.wait_for_selector("#take-back", state="visible")
+            yield "popup-24-corrected", popup
+
+
+def _paused(extension: Extension, page: Page) -> Iterator[tuple[str, Page]]:
+    with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
+        popup.click("#pause")
+        popup.wait_for_selector("#resume", state="visible")
+        yield "popup-paused", popup
+        with _open(extension, "options") as options:
+            yield "options-paused", options
+        popup.click("#resume")
+        popup.wait_for_selector("#pause", state="visible")
 
 
 def _popup(extension: Extension, page: Page, name: str) -> Iterator[tuple[str, Page]]:
@@ -126,10 +198,12 @@ def _learning(extension: Extension, server: Federation) -> Iterator[tuple[str, P
     server.publish()
     extension.learn()
     ask = extension.asking("options")
-    ask({"kind": "change", "settings": {"unwarnedSites": ["newspaper.test"]}})
+    ask({"kind": "change", "settings": {"unwarnedSites": ["newspaper.test"], "unblockedSites": ["shop.test"]}})
     ask({"kind": "import-list", "name": "my-trackers.txt", "text": "||evil.test^\nads.example.org\n"})
     with _open(extension, "options") as page:
         yield "options", page
+        unfold(page, "#remembered")
+        yield "options-hosts", page
         page.click("#erase")
         yield "options-erase", page
     with _open(extension, "sent") as page:
@@ -185,6 +259,33 @@ def _studies(extension: Extension, site: Site, server: Federation) -> Iterator[t
     extension.learn()
     with _open(extension, "popup", "?tab=-1") as popup:
         yield "popup-study-closed", popup
+
+
+def _history(extension: Extension) -> Iterator[tuple[str, Page]]:
+    with _open(extension, "history") as page:
+        yield "history-off", page
+        page.click("#start")
+        page.wait_for_selector("#keeping", state="visible")
+        yield "history-empty", page
+    store(extension, [days_ago(day) for day in (0, 0, 0, 1, 1, 4, 9)], companies=16)
+    for number in range(10):
+        store(
+            extension, [days_ago(60)] * (number + 1), site=f"site-with-a-long-name-{number}.test", companies=1 + number
+        )
+    with _open(extension, "history") as page:
+        yield "history", page
+        page.click("#show-companies")
+        page.click("#show-sites")
+        page.click("details summary")
+        yield "history-all", page
+        page.click("#matrix tbody button")
+        page.wait_for_selector("#cell", state="visible")
+        yield "history-cell", page
+        page.click("#cell-close")
+        page.click("#delete-all")
+        page.uncheck("#on")
+        page.wait_for_selector("#stopped", state="visible")
+        yield "history-stopped", page
 
 
 def _warnings(extension: Extension, site: Site) -> Iterator[tuple[str, Page]]:

@@ -127,7 +127,7 @@ def test_the_interstitials_address_is_one_that_no_page_can_know(extension, page)
 
 
 def test_no_page_of_ours_shows_in_a_frame(extension, page):
-    for name in ("warning", "popup", "options", "welcome", "sent"):
+    for name in ("warning", "popup", "options", "welcome", "sent", "history"):
         page.evaluate(FRAME, extension.url(name))
         page.evaluate(FRAME, dynamic_address(extension).replace("warning", name))
     assert len(page.frames) == 11

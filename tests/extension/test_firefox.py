@@ -9,7 +9,33 @@ from .browser import FIREFOX
 from .node import needs, run
 from .real_server import real_server
 from .site import served
+from .test_blocking import TRACKERS, with_trackers
 from .test_smoke import FOOTBALL, HEALTH
+
+COMPANIES = ["Scorecard Research", "Criteo", "Hotjar"]
+
+
+def test_trackers_are_blocked_in_firefox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """First visit, second visit, an ordinary page, the switch: counted at the server of the trackers."""
+    needs("esbuild", "puppeteer-core")
+    if FIREFOX is None:
+        pytest.skip("no Firefox to test with; Debian: apt-get install firefox-esr")
+    monkeypatch.setenv("FIREFOX", FIREFOX)
+    run("node", "extension/build.mjs", "--firefox", "--to", tmp_path)
+    with served() as site:
+        clinic = site.put("clinic.test", "/", with_trackers(site, HEALTH))
+        match = site.put("match.test", "/", with_trackers(site, FOOTBALL))
+        script = ("tests/extension/firefox_blocking.mjs", tmp_path / "firefox", clinic, match, *TRACKERS)
+        found = json.loads(run("node", *script, timeout=600))
+        paths = {host: [path for path in site.asked_of(host) if path != "/dot.gif"] for host in TRACKERS}
+        dots = [host for host, path in site.asked if host in TRACKERS and path == "/dot.gif"]
+    assert found["first"] == {"on": True, "siteAllowed": False, "active": True, "blocked": 3, "companies": COMPANIES}
+    assert (found["second"]["blocked"], found["second"]["active"]) == (3, True)
+    assert (found["ordinary"]["blocked"], found["ordinary"]["active"]) == (0, False)
+    assert (found["allowed"]["siteAllowed"], found["allowed"]["blocked"]) == (True, 0)
+    assert all(asked == ["/ordinary.gif", "/allowed.gif"] for asked in paths.values()), paths
+    # Before the first verdict, on the ordinary page twice, and after the switch; not on the second visit.
+    assert len(dots) == 4 * len(TRACKERS), dots
 
 
 def test_the_whole_path_in_firefox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,13 +53,14 @@ def test_the_whole_path_in_firefox(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         script = ("tests/extension/firefox.mjs", tmp_path / "firefox", tracked, plain, server.address)
         found = json.loads(run("node", *script, timeout=900))
     assert found["boxes"] == [False, False, False], "nothing is ticked beforehand"
-    assert found["letter"] == "H!"
+    assert found["letter"] == "H1"
     assert "health, illness or medical care; 1 company tracks you" in found["spoken"]
     assert [(party["company"], party["category"]) for party in found["trackers"]] == [("Google", "analytics")]
+    assert found["paused"] == {"badge": "II", "scripts": 0, "alarm": True, "state": "paused"}
     assert found["moved"] == 5, "the page is judged again when its address changes within it"
     assert found["nothing"] == ""
     assert "/pages/warning/warning.html" in found["warned"]
     assert "clinic.test" in found["known"]
-    assert (found["corrected"], found["labelled"]) == ("R!", [5, 5, 5, 5])
+    assert (found["corrected"], found["labelled"]) == ("R1", [5, 5, 5, 5])
     assert found["learned"]["learning"]["last"] == "learning_sent"
     assert (found["learned"]["model"]["version"], found["renewed"]["model"]["version"]) == (1, 2)

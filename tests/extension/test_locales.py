@@ -10,7 +10,20 @@ from eitr.taxonomy import TOPICS
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "extension" / "src"
-MADE = ("topic_", "about_", "category_", "sent_outcome_", "sent_task_", "popup_cannot_tell_")
+MADE = (
+    "topic_",
+    "about_",
+    "brief_",
+    "category_",
+    "sent_outcome_",
+    "sent_task_",
+    "popup_about_",
+    "popup_nothing_",
+    "popup_cannot_tell_",
+    "popup_trackers_",
+    "popup_blocked_",
+    "history_more_",
+)
 """Keys that scripts put together from names."""
 
 

@@ -18,6 +18,28 @@ PAGE = """<!doctype html><title>Links</title>
   new MutationObserver((changes) => {{ for (const {{ addedNodes }} of changes) marks += addedNodes.length }})
     .observe(document.documentElement, {{ childList: true }});
 </script>"""
+TEXT = """<!doctype html><title>Links</title><style>{style}</style><p>The words before it stand here,
+<a id="known" href="{known}">known</a> and those after it follow until the line ends and another begins, which goes on
+and on, with an image <img id="picture" alt="" width="20" height="20"
+src="data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"> in it.</p>"""
+COVERED = """() => {
+  const mark = document.documentElement.lastElementChild;
+  if (mark === document.body) return null;
+  const box = mark.getBoundingClientRect();
+  const meets = (other) => other.right > box.left && other.left < box.right && other.bottom > box.top
+    && other.top < box.bottom;
+  const words = document.createRange();
+  words.selectNodeContents(document.body);
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    words.selectNodeContents(walker.currentNode);
+    if ([...words.getClientRects()].some(meets)) found.push(walker.currentNode.textContent);
+  }
+  if (meets(document.querySelector("#picture").getBoundingClientRect())) found.push("picture");
+  return { found, inside: box.left >= 0 && box.right <= innerWidth && box.top >= 0 && box.bottom <= innerHeight,
+    high: Math.abs(box.top - document.querySelector("#known").getBoundingClientRect().top) };
+}"""
 REST = "new Promise((go) => setTimeout(go, 250))"
 """The content script asks about a link after 200 ms; timers of a page go off in the order of their times."""
 
@@ -27,7 +49,7 @@ def marking(module_extension: Extension, module_site: Site) -> Extension:
     """A browser that knows one host and marks links."""
     page = module_extension.context.new_page()
     page.goto(module_site.put("clinic.test", "/", tracked(module_site, HEALTH)))
-    module_extension.wait_for_badge(page, "H!")
+    module_extension.wait_for_badge(page, "H2")
     page.close()
     ask = module_extension.asking("options")
     until(lambda: ask({"kind": "options"})["rememberedHosts"] == 1, what="the host to be remembered")
@@ -68,6 +90,29 @@ def test_a_link_that_is_reached_by_the_tab_key_is_marked(page):
     page.focus("#first")
     page.keyboard.press("Tab")
     until(lambda: page.evaluate("globalThis.marks") == 1, what="a mark")
+
+
+@pytest.mark.parametrize(
+    ("style", "beside"),
+    [
+        ("p { width: 20em }", True),
+        ("p { width: 20em; margin-left: 12em } a { float: left }", True),
+        ("p { width: 9em; margin-left: auto }", True),
+        ("body { margin: 0 } p { margin: 0; white-space: nowrap }", False),
+        ("p { width: 30em } #known { display: inline-block; padding: 8px }", True),
+    ],
+    ids=["in a text", "floating", "at the edge", "in a line without an end", "a button"],
+)
+def test_a_mark_covers_neither_words_nor_pictures(marking, module_site, style, beside):
+    page = marking.context.new_page()
+    page.set_viewport_size({"width": 600, "height": 400})
+    page.goto(module_site.put("text.test", "/", TEXT.format(style=style, known=module_site.address("clinic.test"))))
+    until(lambda: marking.marks_links(page), what="the content script to mark links")
+    page.hover("#known")
+    seen = until(lambda: page.evaluate(COVERED), what="a mark")
+    assert (seen["found"], seen["inside"]) == ([], True)
+    assert (seen["high"] < 20) is beside
+    page.close()
 
 
 def test_a_page_that_makes_up_events_learns_nothing(marking, page):

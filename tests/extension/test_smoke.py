@@ -2,7 +2,7 @@
 
 import pytest
 
-from .browser import READY, chromium_with_extension, until
+from .browser import READY, chromium_with_extension, unfold, until
 from .pages import DUTCH, FOOTBALL, HEALTH, tracked
 
 
@@ -52,9 +52,12 @@ def test_the_badge_and_the_popup_say_what_the_page_is_about(agreed, site):
     page = agreed.context.new_page()
     page.goto(site.put("clinic.test", "/", HEALTH))
     agreed.wait_for_badge(page, "H")
-    until(lambda: "health, illness or medical care" in agreed.spoken(page), what="the spoken title")
+    until(lambda: "this page is about health, illness or medical care" in agreed.spoken(page), what="the spoken title")
     popup = agreed.popup(page)
-    assert "This page is about health" in popup.inner_text("#verdict")
+    assert popup.inner_text("#sentence") == "Very likely about health"
+    assert "%" not in popup.inner_text("main"), "figures are for those who unfold them"
+    unfold(popup, "#why")
+    assert popup.inner_text("#sure") == "Probability according to the model: Health, 98%"
     assert "diabetes" in popup.inner_text("#words")
     assert "No known trackers" in popup.inner_text("#trackers")
     page.goto(site.put("match.test", "/", FOOTBALL))
@@ -66,7 +69,7 @@ def test_the_badge_and_the_popup_say_what_the_page_is_about(agreed, site):
 def test_trackers_are_counted_on_the_first_load_and_change_the_badge(agreed, site):
     page = agreed.context.new_page()
     page.goto(site.put("clinic.test", "/", tracked(site, HEALTH)))
-    agreed.wait_for_badge(page, "H!")
+    agreed.wait_for_badge(page, "H2")
     until(lambda: len(agreed.view(page)["trackers"]) == 2 and agreed.view(page)["others"], what="all three companies")
     view = agreed.view(page)
     assert {(party["company"], party["category"]) for party in view["trackers"]} == {
@@ -126,7 +129,8 @@ def test_nobody_is_asked_to_agree_with_a_guess(agreed, site):
     assert (view["shown"], view["cannotTell"], view["label"]) == (None, "close", None)
     assert view["verdict"]["topic"] != 5
     popup = agreed.popup(page)
-    assert "EITR cannot tell what this page is about: it is not sure enough." in popup.inner_text("#verdict")
+    assert popup.inner_text("#sentence") == "EITR cannot tell what this page is about."
+    assert popup.inner_text("#note") == "It is not sure enough. The page may be sensitive all the same."
     assert popup.is_hidden("#agree")
     assert popup.is_visible("#topic")
 
@@ -142,8 +146,9 @@ def test_what_the_model_does_not_understand_is_not_called_harmless(agreed, site)
     until(lambda: "cannot tell" in agreed.spoken(page), what="the spoken title")
     assert agreed.badge(page) == ""
     popup = agreed.popup(page)
-    said = "EITR cannot tell what this page is about: it does not know the page's language."
-    assert popup.inner_text("#verdict").strip() == said
+    assert popup.inner_text("#sentence") == "EITR cannot tell what this page is about."
+    assert popup.inner_text("#note").startswith("It does not know the page's language.")
+    assert popup.is_hidden("#why")
     assert popup.inner_text("#question") == "What is this page about?"
     assert popup.is_hidden("#agree")
     popup.select_option("#topic", label="Health")
@@ -164,7 +169,7 @@ def test_nothing_at_all_happens_in_private_windows(agreed, site):
     address = site.put("clinic.test", "/", tracked(site, HEALTH))
     page = agreed.context.new_page()
     page.goto(address)
-    agreed.wait_for_badge(page, "H!")
+    agreed.wait_for_badge(page, "H2")
     page.goto("about:blank")
     agreed.worker_has_finished()
     kept = agreed.desk.evaluate("chrome.storage.session.get(null)")

@@ -10,7 +10,7 @@ import pytest
 from eitr.pages.federated_vocabulary import report
 from eitr.taxonomy import NAMES, index_of
 
-from .browser import Extension, until
+from .browser import Extension, unfold, until
 from .federation import CODE, NO_STUDY, TERMS_PATH, Federation, Study, federation
 from .pages import FOOTBALL, HEALTH, RELIGION, tracked
 from .site import Site
@@ -173,6 +173,7 @@ def test_the_worker_checks_what_it_is_asked_to_join(agreed):
 
 def test_the_welcome_page_takes_a_pasted_link(extension, server, study):
     page = extension.open("welcome")
+    unfold(page, "#invited")
     page.fill("#link", "https://eitr.example.org/study")
     page.press("#link", "Tab")
     until(lambda: "not an invitation link" in (page.text_content("#status") or ""), what="a complaint")
@@ -409,14 +410,14 @@ def test_the_prediction_is_hidden_until_the_person_has_chosen(person, study, url
     for word in ("diabetes", "insulin", "sure", "%"):
         assert word not in popup.inner_text("main")
     choose(popup, RELIGION_CLASS)
-    person.wait_for_badge(page, "R!")
+    person.wait_for_badge(page, "R2")
     assert person.view(page)["label"] == RELIGION_CLASS
 
 
 def test_it_stays_hidden_on_a_task_that_was_skipped_or_judged_before_the_study(agreed, server, study, urls):
     page = agreed.context.new_page()
     page.goto(urls[0])
-    agreed.wait_for_badge(page, "H!")
+    agreed.wait_for_badge(page, "H2")
     view = agreed.view(page)
     agreed.asking("popup")({"kind": "label", "document": view["document"], "url": view["url"], "label": HEALTH_CLASS})
     agreed.consent(server=server.address, studies=True, contributing=False)
@@ -436,7 +437,7 @@ def test_a_study_may_show_the_prediction_and_agreeing_is_an_answer(person, study
     sync(person)
     page = person.context.new_page()
     page.goto(urls[0])
-    person.wait_for_badge(page, "H!")
+    person.wait_for_badge(page, "H2")
     popup = person.popup(page)
     popup.wait_for_selector("#agree", state="visible")
     popup.click("#agree")
@@ -444,18 +445,18 @@ def test_a_study_may_show_the_prediction_and_agreeing_is_an_answer(person, study
 
 
 def test_nobody_is_warned_on_task_pages_and_their_hosts_are_not_remembered(person, study, urls, site):
-    other = site.put("clinic.test", "/other", tracked(site, HEALTH))
+    other = site.put("clinic.test", "/", tracked(site, HEALTH))
     study.facts["hide_prediction"] = False
     sync(person)
     page = person.context.new_page()
     page.goto(urls[0])
-    person.wait_for_badge(page, "H!")
+    person.wait_for_badge(page, "H2")
     person.worker_has_finished()
     options = person.asking("options")
     assert options({"kind": "options"})["rememberedHosts"] == 0
     # The host is remembered for another page; the task opens all the same, the other page does not.
     page.goto(other)
-    person.wait_for_badge(page, "H!")
+    person.wait_for_badge(page, "H2")
     until(lambda: options({"kind": "options"})["rememberedHosts"] == 1, what="the host")
     page.close()
     person.worker_has_finished()
@@ -741,7 +742,7 @@ def test_who_is_no_longer_in_the_study_leaves_it_cleanly(person, server, study, 
         server.spoiled[path] = answer
     choose(person.popup(page), RELIGION_CLASS)
     until(lambda: told(person) is None, what="the end of the study")
-    person.wait_for_badge(page, "R!")
+    person.wait_for_badge(page, "R2")
     asked = len(server.asked)
     sync(person)
     assert len(server.asked) == asked
@@ -757,7 +758,7 @@ def test_a_closed_study_says_so_and_its_pages_are_ordinary_again(person, study, 
     assert person.badge(page) == ""
     study.facts["status"] = "closed"
     sync(person)
-    person.wait_for_badge(page, "H!")
+    person.wait_for_badge(page, "H2")
     popup = person.popup(page)
     popup.wait_for_selector("#study", state="visible")
     assert popup.inner_text("#study-place") == "This study has ended. Thank you for taking part."

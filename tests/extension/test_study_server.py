@@ -17,7 +17,7 @@ from eitr.server.domain.study.settings import StudySettings
 from eitr.server.settings import ServerSettings
 from eitr.taxonomy import index_of
 
-from .browser import Extension, until
+from .browser import Extension, unfold, until
 from .pages import FOOTBALL, HEALTH, RELIGION
 from .real_server import real_server
 from .site import Site
@@ -78,6 +78,7 @@ def start(folder: Path, *kinds: ConsentKind) -> tuple[str, str]:
 def join(extension: Extension, server: str, code: str) -> None:
     """Paste the link that the study gives, agree, and wait for the study."""
     page = extension.open("welcome")
+    unfold(page, "#invited")
     page.fill("#link", f"{server}/join#invitation={code}&study={SLUG}")
     page.press("#link", "Tab")
     until(lambda: page.input_value("#invitation") == code, what="the code")
@@ -101,6 +102,7 @@ def tasks(folder: Path, person: str) -> list[dict[str, Any]]:
         return found
 
 
+@pytest.mark.long
 def test_a_study_from_the_invitation_to_the_completion_code_and_withdrawal(extension, folder, port):
     code, person = start(folder, ConsentKind.COLLECTION, ConsentKind.TERMS)
     with real_server(folder, 10, EITR_PORT=str(port)) as server:

@@ -1,4 +1,4 @@
-"""Before the next visit to a host that showed a sensitive page with trackers, the person is asked."""
+"""Before the next visit to a page or a host that is known as sensitive and has trackers, the person is asked."""
 
 import re
 
@@ -11,8 +11,10 @@ def test_the_second_visit_is_preceded_by_a_warning_and_no_request_leaves(agreed,
     site.put("clinic.test", "/a", tracked(site, HEALTH))
     link = site.put("links.test", "/", f'<!doctype html><title>Links</title><a href="{address}">there</a>')
     page = agreed.context.new_page()
+    page.goto(site.put("clinic.test", "/", tracked(site, HEALTH)))
+    agreed.wait_for_badge(page, "H2")
     page.goto(address)
-    agreed.wait_for_badge(page, "H!")
+    agreed.wait_for_badge(page, "H2")
     page.reload()
     assert page.url == address, "the visit under way is not interrupted"
     page.goto(link)
@@ -33,26 +35,150 @@ def test_the_second_visit_is_preceded_by_a_warning_and_no_request_leaves(agreed,
     page.wait_for_selector("#continue:visible")
     page.click("#continue")
     page.wait_for_url(address)
-    agreed.wait_for_badge(page, "H!")
+    agreed.wait_for_badge(page, "H2")
+
+
+def redirections(agreed):
+    """Return the rules that lead to the warning."""
+    return agreed.desk.evaluate(
+        """async () => (await chrome.declarativeNetRequest.getDynamicRules())
+          .filter(({ action }) => action.type === "redirect")"""
+    )
+
+
+def visit(agreed, page, address):
+    page.goto(address)
+    agreed.wait_until_read(page)
+    agreed.worker_has_finished()
 
 
 def test_a_site_that_is_not_to_be_warned_of_never_is_again(agreed, site):
-    address = site.put("clinic.test", "/", tracked(site, HEALTH))
-    elsewhere = site.put("match.test", "/", FOOTBALL)
-    page = agreed.context.new_page()
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
     page.goto(address)
-    agreed.wait_for_badge(page, "H!")
-    page.goto(elsewhere)
-    agreed.wait_until_read(page)
-    page.goto(address)
-    page.click("#never")
+    page.wait_for_selector("#continue:visible")
+    page.select_option("#quiet", "always")
+    page.click("#continue")
     page.wait_for_url(address)
-    agreed.wait_for_badge(page, "H!")
-    page.goto(elsewhere)
-    agreed.wait_until_read(page)
+    agreed.wait_for_badge(page, "H2")
+    visit(agreed, page, elsewhere)
     page.goto(address)
     assert page.url == address
-    assert agreed.desk.evaluate("chrome.declarativeNetRequest.getDynamicRules()") == []
+    assert redirections(agreed) == []
+    assert agreed.view(page)["blocking"]["active"], "it is still known as sensitive"
+
+
+def test_who_does_not_want_to_be_asked_for_a_day_is_asked_after_it(agreed, site):
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    page.goto(address)
+    page.wait_for_selector("#continue:visible")
+    page.select_option("#quiet", "day")
+    page.click("#continue")
+    page.wait_for_url(address)
+    agreed.wait_until_read(page)
+    visit(agreed, page, elsewhere)
+    agreed.kill_worker()
+    page.goto(address)
+    assert page.url == address
+    # The alarm goes off as if the day were over.
+    visit(agreed, page, elsewhere)
+    alarm = agreed.desk.evaluate("chrome.alarms.get('warnings')")
+    assert 23 < (alarm["scheduledTime"] - page.evaluate("Date.now()")) / 3_600_000 <= 24
+    agreed.desk.evaluate(DAY_OVER)
+    agreed.kill_worker()
+    agreed.desk.evaluate("chrome.alarms.create('warnings', { when: Date.now() })")
+    until(lambda: len(redirections(agreed)) == 1, what="the rule again")
+    page.goto(address)
+    assert "warning.html" in page.url
+
+
+DAY_OVER = """() => new Promise((done) => {
+  const opening = indexedDB.open("eitr");
+  opening.onsuccess = () => {
+    const store = opening.result.transaction("hosts", "readwrite").objectStore("hosts");
+    store.get("clinic.test").onsuccess = ({ target }) => {
+      store.put({ ...target.result, quietUntil: 1 }).onsuccess = () => { opening.result.close(); done(null) };
+    };
+  };
+})"""
+
+
+def test_continue_holds_for_the_visit_unless_the_person_says_more(agreed, site):
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    page.goto(address)
+    page.wait_for_selector("#continue:visible")
+    page.click("#continue")
+    page.wait_for_url(address)
+    agreed.wait_until_read(page)
+    visit(agreed, page, site.put("clinic.test", "/next", tracked(site, HEALTH)))
+    assert page.url.endswith("/next"), "the visit is under way"
+    visit(agreed, page, elsewhere)
+    page.goto(address)
+    assert "warning.html" in page.url
+
+
+def test_nobody_who_looks_on_learns_the_topic_unless_it_is_asked_for(agreed, site):
+    page, address, _ = seen_and_left(agreed, site, "clinic.test")
+    page.goto(address)
+    page.wait_for_selector("#continue:visible")
+    shown = f"{page.title()} {page.url.partition('#')[0]} {page.inner_text('body')}".lower()
+    assert "health" not in shown
+    page.click("#why")
+    assert "health, illness or medical care" in page.inner_text("#about")
+    assert page.get_attribute("#why", "aria-expanded") == "true"
+    assert "health" not in page.title().lower()
+
+
+def test_a_football_page_of_a_portal_is_not_stopped_because_of_an_article(agreed, site):
+    page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
+    articles = [site.put("portal.test", f"/article/{place}", tracked(site, HEALTH)) for place in range(2)]
+    football = site.put("portal.test", "/football", tracked(site, FOOTBALL))
+    for article in articles:
+        visit(agreed, page, article)
+        visit(agreed, page, elsewhere)
+    page.goto(football)
+    agreed.wait_until_read(page)
+    assert page.url == football
+    assert redirections(agreed) == []
+    # The article itself is asked about, when the tab arrives there.
+    visit(agreed, page, elsewhere)
+    page.evaluate("(to) => { location = to }", articles[0])
+    page.wait_for_url(re.compile("warning.html"))
+    page.wait_for_selector("#continue:visible")
+    assert "had begun to load" in page.inner_text("#known")
+    page.click("#continue")
+    page.wait_for_url(articles[0])
+    agreed.wait_until_read(page)
+    assert page.url == articles[0]
+
+
+def test_a_host_is_warned_of_when_most_of_what_was_seen_is_sensitive(agreed, site):
+    page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
+    pages = [("/one", HEALTH), ("/two", FOOTBALL), ("/three", HEALTH), ("/four", FOOTBALL), ("/five", HEALTH)]
+    for path, html in pages:
+        assert redirections(agreed) == [], path
+        visit(agreed, page, site.put("clinic.test", path, tracked(site, html)))
+    until(lambda: len(redirections(agreed)) == 1, what="a rule after three sensitive pages of five")
+    # Another ordinary page makes it half: that is not most.
+    visit(agreed, page, site.put("clinic.test", "/six", FOOTBALL))
+    assert redirections(agreed) == []
+    visit(agreed, page, elsewhere)
+    page.goto(site.put("clinic.test", "/seven", FOOTBALL))
+    assert page.url.endswith("/seven")
+
+
+def test_topics_that_nobody_wants_to_be_warned_of_are_not(agreed, site):
+    ask = agreed.asking("options")
+    assert ask({"kind": "options"})["settings"]["warnedTopics"] == [0, 2, 3, 4], "not politics"
+    ask({"kind": "change", "settings": {"warnedTopics": [2]}})
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    agreed.worker_has_finished()
+    page.goto(address)
+    assert page.url == address
+    assert redirections(agreed) == []
+    visit(agreed, page, elsewhere)
+    ask({"kind": "change", "settings": {"warnedTopics": [0]}})
+    page.goto(address)
+    assert "warning.html" in page.url
 
 
 def seen_and_left(agreed, site, host):
@@ -60,7 +186,7 @@ def seen_and_left(agreed, site, host):
     address, elsewhere = site.put(host, "/", tracked(site, HEALTH)), site.put("match.test", "/", FOOTBALL)
     page = agreed.context.new_page()
     page.goto(address)
-    agreed.wait_for_badge(page, "H!")
+    agreed.wait_for_badge(page, "H2")
     page.goto(elsewhere)
     agreed.wait_until_read(page)
     return page, address, elsewhere
@@ -84,7 +210,7 @@ def test_a_site_that_answers_by_its_own_service_worker_is_warned_of_too(agreed, 
     address = site.put("clinic.localhost", "/", tracked(site, HEALTH.replace("</body>", f"{script}</body>")))
     page = agreed.context.new_page()
     page.goto(address)
-    agreed.wait_for_badge(page, "H!")
+    agreed.wait_for_badge(page, "H2")
     until(lambda: page.evaluate("navigator.serviceWorker.controller !== null"), what="the site's worker")
     elsewhere = site.put("match.test", "/", FOOTBALL)
     page.goto(elsewhere)
@@ -99,7 +225,7 @@ def test_a_site_that_answers_by_its_own_service_worker_is_warned_of_too(agreed, 
     page.wait_for_url(re.compile("warning.html"))
     page.click("#continue")
     page.wait_for_url(address)
-    agreed.wait_for_badge(page, "H!")
+    agreed.wait_for_badge(page, "H2")
 
 
 def test_a_name_too_long_for_a_rule_breaks_nothing(agreed, site):
@@ -108,8 +234,8 @@ def test_a_name_too_long_for_a_rule_breaks_nothing(agreed, site):
     ask = agreed.asking("options")
     assert ask({"kind": "options"})["rememberedHosts"] == 0
     ask({"kind": "change", "settings": {"threshold": 0.5}})
-    page.goto(address)
-    assert page.url == address
+    page.evaluate("(to) => { location = to }", address)
+    page.wait_for_url(re.compile(r"warning\.html\?late"))
     page.close()
     page, address, _ = seen_and_left(agreed, site, "clinic.test")
     page.goto(address)
@@ -121,7 +247,7 @@ def test_a_site_that_was_switched_off_in_one_tab_is_not_noted_in_another(agreed,
     first, second = agreed.context.new_page(), agreed.context.new_page()
     for page in (first, second):
         page.goto(address)
-        agreed.wait_for_badge(page, "H!")
+        agreed.wait_for_badge(page, "H2")
     agreed.popup(first).uncheck("#site-on")
     agreed.wait_for_badge(second, "")
     second.evaluate("(to) => { new Image().src = to }", site.address("www.googletagmanager.com", "/late.gif"))
@@ -129,7 +255,7 @@ def test_a_site_that_was_switched_off_in_one_tab_is_not_noted_in_another(agreed,
     agreed.worker_has_finished()
     ask = agreed.asking("options")
     assert ask({"kind": "options"})["rememberedHosts"] == 0
-    assert agreed.desk.evaluate("chrome.declarativeNetRequest.getDynamicRules()") == []
+    assert redirections(agreed) == []
 
 
 def test_who_has_nowhere_to_go_back_to_gets_the_tab_closed(agreed, site):
@@ -184,7 +310,7 @@ def test_a_form_that_is_sent_off_begins_a_visit(agreed, site):
     page.goto(site.address("shop.test"))
     page.click("button")
     page.wait_for_url(address)
-    agreed.wait_for_badge(page, "H!")
+    agreed.wait_for_badge(page, "H2")
     following = site.put("clinic.test", "/next", HEALTH)
     page.goto(following)
     assert page.url == following

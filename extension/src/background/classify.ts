@@ -2,49 +2,53 @@
 
 import { mostProbable } from "../core/answer";
 import { leadingWords } from "../core/leading_words";
-import { probabilities } from "../core/network";
+import { localProbabilities } from "../core/local_copy";
+import { type Network, probabilities } from "../core/network";
 import type { Page } from "../core/page";
+import type { Reading } from "../core/reading";
 import { NON_SENSITIVE } from "../core/taxonomy";
 import { vector } from "../core/vector";
-import { readingOf, type Vocabulary } from "../core/vocabulary";
+import { readingOf } from "../core/vocabulary";
 import type { Verdict } from "../messages";
-import { model } from "./model";
+import { localCopy } from "./learning/local_learning";
+import { type Model, model } from "./model";
+import { countedWords, repeatedWords, type WordCount } from "./word_counts";
 
-/** A word and how often the page says it. */
-export type WordCount = [word: string, count: number];
-
-export interface Classified {
+/** What is said of a page. */
+export interface Verdicts {
+  /** What is shown: by the local copy, where it has a say. */
   verdict: Verdict;
+  /** By the published model alone. What a website can notice follows this one, so that no page can query corrections. */
+  published: Verdict;
+}
+
+export interface Classified extends Verdicts {
   words: WordCount[];
 }
 
-/** How many words are kept that the vocabulary does not know, for the day on which a later one does. */
-const MOST_UNKNOWN_WORDS = 500;
-
 export async function classify(page: Page): Promise<Classified> {
-  const { network, vocabulary, version } = await model();
-  const { language, tokens } = readingOf(page, vocabulary);
+  const current = await model();
+  const reading = readingOf(page, current.vocabulary);
+  return { ...(await verdictsOf(reading, current)), words: countedWords(reading.tokens, current.vocabulary) };
+}
+
+/** Judge a page again by its words; undefined if it was read for another model, for which it may need other words. */
+export async function classifyAgain(words: readonly WordCount[], before: Verdict): Promise<Verdicts | undefined> {
+  const current = await model();
+  if (before.version !== current.version) return undefined;
+  return verdictsOf({ language: before.language, tokens: repeatedWords(words) }, current);
+}
+
+async function verdictsOf({ language, tokens }: Reading, current: Model): Promise<Verdicts> {
+  const { vocabulary, version } = current;
   const row = vector(tokens, vocabulary);
-  const chances = [...probabilities(network, row)];
-  const topic = mostProbable(chances);
-  const words = topic === NON_SENSITIVE ? [] : leadingWords(network, vocabulary, tokens, topic);
-  const knownWords = row.indices.length;
-  const verdict = { topic, probabilities: chances, language, knownWords, words, version };
-  return { verdict, words: countedWords(tokens, vocabulary) };
-}
-
-/** Count a page's words: all that the vocabulary knows, and the most frequent of the others. */
-export function countedWords(words: readonly string[], vocabulary: Vocabulary): WordCount[] {
-  const counts = new Map<string, number>();
-  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
-  const known: WordCount[] = [];
-  const unknown: WordCount[] = [];
-  for (const entry of counts) (vocabulary.places.has(entry[0]) ? known : unknown).push(entry);
-  unknown.sort((one, other) => other[1] - one[1]);
-  return [...known, ...unknown.slice(0, MOST_UNKNOWN_WORDS)];
-}
-
-/** The words again, each as often as it was counted: what `vector` takes. */
-export function repeatedWords(counts: readonly WordCount[]): string[] {
-  return counts.flatMap(([word, count]) => new Array<string>(count).fill(word));
+  const made = (network: Network, chances: number[]): Verdict => {
+    const topic = mostProbable(chances);
+    const words = topic === NON_SENSITIVE ? [] : leadingWords(network, vocabulary, tokens, topic);
+    return { topic, probabilities: chances, language, knownWords: row.indices.length, words, version };
+  };
+  const published = made(current.network, [...probabilities(current.network, row)]);
+  const copy = await localCopy(current);
+  const local = copy && localProbabilities(copy, row);
+  return { published, verdict: copy && local ? made(copy.network, [...local]) : published };
 }

@@ -7,6 +7,7 @@ import { browser } from "../browser";
 import { readPage } from "../core/page";
 import { siteOf } from "../core/trackers";
 import type { ContentAnswer } from "../messages";
+import { mayRead } from "../settings";
 import { hostOf, pageAddress } from "./address";
 import { classify } from "./classify";
 import { updateEffects } from "./document_effects";
@@ -33,9 +34,9 @@ const OFF: ContentAnswer = { marks: false, off: true };
 
 /** Judge the page that a content script sent. */
 export async function reported(message: object, sender: Sender): Promise<ContentAnswer> {
-  const { classifying, offSites, linkMarks } = await settings();
+  const choices = await settings();
   const host = hostOf(sender.url ?? "");
-  if (!classifying || host === "" || offSites.includes(siteOf(host))) return OFF;
+  if (!mayRead(choices) || host === "" || choices.offSites.includes(siteOf(host))) return OFF;
   await documentsLoaded();
   const seen = await documentOf(sender, addressOf(message, sender));
   if (seen === undefined) return NOTHING;
@@ -45,17 +46,18 @@ export async function reported(message: object, sender: Sender): Promise<Content
   // Meanwhile the tab may have gone elsewhere.
   if (currentDocument(seen.tab) !== seen || seen.url !== url) return NOTHING;
   seen.verdict = judged.verdict;
+  seen.published = judged.published;
   seen.label = label;
   saveSoon(seen);
   await Promise.all([saveWords(seen, judged.words), saveDocuments()]);
   await updateEffects(seen);
-  return { marks: linkMarks && (await taskOf(seen)) === null };
+  return { marks: choices.linkMarks && (await taskOf(seen)) === null };
 }
 
 /** The class a linked host is known for, while the person wants links marked; null says nothing. */
 export async function linked(message: object): Promise<number | null> {
-  const { classifying, linkMarks } = await settings();
-  if (!classifying || !linkMarks || !("host" in message) || typeof message.host !== "string") return null;
+  const choices = await settings();
+  if (!mayRead(choices) || !choices.linkMarks || !("host" in message) || typeof message.host !== "string") return null;
   return (await rememberedHosts()).get(message.host)?.topic ?? null;
 }
 

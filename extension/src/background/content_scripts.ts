@@ -4,6 +4,7 @@
  */
 
 import { browser } from "../browser";
+import { mayRead } from "../settings";
 import { settings } from "./settings_store";
 
 const ID = "page";
@@ -30,13 +31,13 @@ export async function readOpenTabs(): Promise<void> {
 }
 
 async function sync(): Promise<void> {
-  const { classifying, offSites } = await settings();
+  const choices = await settings();
   const present = (await browser.scripting.getRegisteredContentScripts({ ids: [ID] }))[0];
-  if (!classifying) {
+  if (!mayRead(choices)) {
     if (present !== undefined) await browser.scripting.unregisterContentScripts({ ids: [ID] });
     return;
   }
-  const excludeMatches = offSites.map((site) => (/[a-z]$/i.test(site) ? `*://*.${site}/*` : `*://${site}/*`));
+  const excludeMatches = choices.offSites.map((site) => (/[a-z]$/i.test(site) ? `*://*.${site}/*` : `*://${site}/*`));
   if (present === undefined) {
     const script = { id: ID, js: [FILE], matches: WEB, runAt: "document_idle" as const, persistAcrossSessions: true };
     // An odd name in the list must not keep the others from being read; the worker looks at the list as well.

@@ -4,10 +4,10 @@
  * belongs together is written in one transaction.
  */
 
-export type Store = "kept" | "model" | "pages" | "uses" | "sent" | "answers" | "hosts" | "lists";
+export type Store = "kept" | "model" | "pages" | "uses" | "sent" | "answers" | "hosts" | "seen" | "visits" | "lists";
 
 const NAME = "eitr";
-const VERSION = 3;
+const VERSION = 4;
 
 let opened: Promise<IDBDatabase> | null = null;
 
@@ -29,7 +29,12 @@ function open(): Promise<IDBDatabase> {
         // An update that waits since version 0.1 gives the words of its pages away, and must not be sent any more.
         request.transaction!.objectStore("kept").delete("outbox");
       }
-      database.createObjectStore("answers", { keyPath: ["server", "task", "step"] });
+      if (oldVersion < 3) database.createObjectStore("answers", { keyPath: ["server", "task", "step"] });
+      // Earlier versions remembered a host for one page.
+      request.transaction!.objectStore("hosts").clear();
+      // What was seen of each host, and which companies were on which sensitive pages.
+      database.createObjectStore("seen", { keyPath: "host" });
+      database.createObjectStore("visits", { autoIncrement: true });
     };
     request.onsuccess = () => {
       // Another opening or a deletion must not wait for us.

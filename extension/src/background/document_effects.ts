@@ -1,31 +1,27 @@
-/** Updates what depends on a document: its badge, and the list of sensitive hosts with trackers. */
+/** Updates what depends on a document: its badge, what is blocked in its tab, and what is known of its host. */
 
-import { NON_SENSITIVE } from "../core/taxonomy";
-import { siteOf } from "../core/trackers";
-import { hostOf } from "./address";
-import { showBadge, shownAnswer } from "./badge";
+import { showBadge } from "./badge";
+import { protectTab } from "./blocking/tab_rules";
 import { currentDocument, type SeenDocument } from "./documents";
-import { settings } from "./settings_store";
-import { taskOf } from "./study/task_pages";
-import { companies, thirdPartiesOf, trackerData } from "./third_parties";
-import { remember } from "./warnings";
+import { noteVisit } from "./history";
+import { noteDocument } from "./sensitive_hosts";
 
 const SOON_MS = 150;
 
 const waiting = new Set<SeenDocument>();
 
-/** Show the badge of a document that changed, and remember its host if it is sensitive and has trackers. */
+/** Block the trackers of a document that changed if it is sensitive, show its badge, and note what it is about. */
 export async function updateEffects(seen: SeenDocument): Promise<void> {
-  if (currentDocument(seen.tab) !== seen) return;
+  if (currentDocument(seen.tab) === seen) await updateTab(seen);
+  // Also of a document that its tab has just left: companies were present on it nevertheless.
+  await noteVisit(seen);
+}
+
+async function updateTab(seen: SeenDocument): Promise<void> {
+  // First: every moment, more is asked for.
+  await protectTab(seen);
   await showBadge(seen.tab);
-  const choices = await settings();
-  const host = hostOf(seen.url);
-  const topic = shownAnswer(seen, choices)?.topic ?? NON_SENSITIVE;
-  if (!choices.classifying || host === "" || choices.offSites.includes(siteOf(host))) return;
-  // On the pages of a study nobody is warned: the person was asked to come.
-  if (topic === NON_SENSITIVE || (await taskOf(seen)) !== null) return;
-  const found = companies(thirdPartiesOf(seen, await trackerData()).trackers);
-  if (found.length > 0) await remember(host, topic, found);
+  await noteDocument(seen);
 }
 
 /** Do the same a moment later, once for all requests that a loading page makes meanwhile. */

@@ -10,22 +10,42 @@
 import { browser } from "../browser";
 import type { Verdict } from "../messages";
 import { pageAddress } from "./address";
-import type { WordCount } from "./classify";
+import type { WordCount } from "./word_counts";
+
+/** What is noted of a document for the page "Who could know what" (`history.ts`). */
+export interface NotedVisit {
+  /** The note's key: the day, the site and a random name. */
+  key: [day: string, site: string, name: string];
+  topic: number;
+  /** The companies in it; none until the note is on the disk. */
+  companies: string[];
+}
 
 export interface SeenDocument {
   id: string;
   tab: number;
   /** The page's address (`pageAddress`). */
   url: string;
-  /** Null until the page was read at its present address. */
+  /** What is shown, corrections of similar pages included; null until the page was read at its present address. */
   verdict: Verdict | null;
+  /** What the published model alone says; null if `verdict` is. */
+  published: Verdict | null;
   /** The class the person chose for this address. */
   label: number | null;
   /** Hosts of all requests, in order of appearance. */
   hosts: string[];
   time: number;
+  /** Hosts of which requests were blocked: how often they were asked for anything, and how often that was blocked. */
+  blocked?: Record<string, Requests>;
   /** The task of a study that led the tab here; absent where only the address tells (`taskOf`). */
   task?: number;
+  /** Its note in the history; absent if there is none. */
+  visit?: NotedVisit;
+}
+
+export interface Requests {
+  asked: number;
+  blocked: number;
 }
 
 /** Together less than the 10 MB that `storage.session` holds, also for pages that do their worst. */
@@ -40,8 +60,10 @@ const documents = new Map<string, SeenDocument>();
 const tabs = new Map<number, string>();
 /** From a document in a frame to the document of its tab. */
 const frames = new Map<string, string>();
-/** Hosts asked by documents that are not committed yet. */
-const early = new Map<string, Set<string>>();
+/** Requests of documents that are not committed yet, by host. */
+const early = new Map<string, Map<string, Requests>>();
+/** How often the hosts of a document were asked for anything; needed only while requests are being blocked. */
+const asked = new WeakMap<SeenDocument, Map<string, number>>();
 
 const changed = new Set<string>();
 let writing: ReturnType<typeof setTimeout> | null = null;
@@ -79,7 +101,7 @@ export function committed(tab: number, documentId: string | undefined, address: 
   const known = documents.get(id);
   // Without ids a reload looks like the old document; only what comes back from history may be it.
   const same = known !== undefined && (documentId !== undefined || back);
-  const found = same ? known : { id, tab, url, verdict: null, label: null, hosts: [], time: 0 };
+  const found = same ? known : { id, tab, url, verdict: null, published: null, label: null, hosts: [], time: 0 };
   if (found.url !== url) moved(found, url);
   found.tab = tab;
   found.time = Date.now();
@@ -89,7 +111,7 @@ export function committed(tab: number, documentId: string | undefined, address: 
   // Only the page that is shown can be corrected.
   if (before !== undefined && before !== id) void browser.storage.session.remove(`words:${before}`);
   void keep({ [`tab:${tab}`]: id });
-  for (const host of early.get(id) ?? []) addHost(found, host);
+  for (const [host, requests] of early.get(id) ?? []) addRequests(found, host, requests);
   early.delete(id);
   evict(tab);
   saveSoon(found);
@@ -108,7 +130,7 @@ export function frameCommitted(documentId: string | undefined, parentDocumentId:
   const top = topOf(parentDocumentId);
   if (top === undefined) return;
   noteFrame(documentId, top);
-  for (const host of early.get(documentId) ?? []) addHost(top, host);
+  for (const [host, requests] of early.get(documentId) ?? []) addRequests(top, host, requests);
   early.delete(documentId);
 }
 
@@ -120,8 +142,11 @@ export interface Requested {
   documentLifecycle?: string;
 }
 
-/** Note that a host was asked for something; return the document if it is known and the host new to it. */
-export function requested(request: Requested, host: string): SeenDocument | undefined {
+/**
+ * Note that a host was asked for something, that this was blocked, or both; return the document if it is known and this
+ * is news: the host, or that requests of it are blocked.
+ */
+export function requested(request: Requested, host: string, requests: Requests): SeenDocument | undefined {
   const { documentId, parentDocumentId } = request;
   const own = documentId ?? parentDocumentId;
   let found = own === undefined ? currentDocument(request.tabId) : (topOf(own) ?? topOf(parentDocumentId ?? ""));
@@ -129,23 +154,34 @@ export function requested(request: Requested, host: string): SeenDocument | unde
     found = currentDocument(request.tabId);
   if (found !== undefined) {
     if (documentId !== undefined && documentId !== found.id) noteFrame(documentId, found);
-    return addHost(found, host) ? found : undefined;
+    return addRequests(found, host, requests) ? found : undefined;
   }
   if (own !== undefined) {
-    const hosts = early.get(own) ?? new Set();
-    if (hosts.size < MOST_HOSTS) hosts.add(host);
+    const hosts = early.get(own) ?? new Map<string, Requests>();
+    const before = hosts.get(host);
+    if (before !== undefined || hosts.size < MOST_HOSTS) hosts.set(host, together(before, requests));
     early.set(own, hosts);
     for (const oldest of early.keys()) if (early.size > MOST_EARLY) early.delete(oldest);
   }
   return undefined;
 }
 
+/** The hosts of a document that something was sent to, as far as is known: not all that was asked for was blocked. */
+export function reachedHosts({ hosts, blocked = {} }: SeenDocument): string[] {
+  return hosts.filter((host) => {
+    const of = blocked[host];
+    return of === undefined || of.asked > of.blocked;
+  });
+}
+
 /** The address changed within the document. What was said of the old address no longer holds. */
 export function moved(found: SeenDocument, address: string): void {
   found.url = pageAddress(address);
   found.verdict = null;
+  found.published = null;
   found.label = null;
   delete found.task;
+  delete found.visit;
   saveSoon(found);
 }
 
@@ -221,11 +257,24 @@ async function keep(values: Record<string, unknown>): Promise<void> {
   }
 }
 
-function addHost(found: SeenDocument, host: string): boolean {
-  if (found.hosts.length >= MOST_HOSTS || found.hosts.includes(host)) return false;
-  found.hosts.push(host);
-  saveSoon(found);
-  return true;
+function addRequests(found: SeenDocument, host: string, requests: Requests): boolean {
+  const isNew = !found.hosts.includes(host);
+  if (isNew && found.hosts.length >= MOST_HOSTS) return false;
+  if (isNew) found.hosts.push(host);
+  const counts = asked.get(found) ?? new Map<string, number>();
+  // A worker that was started since has not counted what came before.
+  const earlier = counts.get(host) ?? (isNew ? 0 : 1);
+  asked.set(found, counts.set(host, earlier + requests.asked));
+  const before = found.blocked?.[host];
+  if (before !== undefined) found.blocked![host] = together(before, requests);
+  else if (requests.blocked > 0)
+    found.blocked = { ...found.blocked, [host]: together({ asked: earlier, blocked: 0 }, requests) };
+  if (isNew || requests.blocked > 0 || before !== undefined) saveSoon(found);
+  return isNew || (before === undefined && requests.blocked > 0);
+}
+
+function together(before: Requests | undefined, requests: Requests): Requests {
+  return { asked: (before?.asked ?? 0) + requests.asked, blocked: (before?.blocked ?? 0) + requests.blocked };
 }
 
 function evict(tab: number): void {

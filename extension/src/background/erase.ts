@@ -6,26 +6,29 @@
 import { stopCollecting } from "../data_collection";
 import { Problem } from "../messages";
 import { syncEverything } from "./apply_settings";
-import { showBadge } from "./badge";
+import { showEveryBadge } from "./badge";
 import { deleteDatabase } from "./database";
 import { forgetDocuments, openTabs } from "./documents";
-import { forgetSalt } from "./labelled_pages";
+import { forgetVisits } from "./history";
 import { stopLearning } from "./learning/learning";
+import { forgetLocalCopy } from "./learning/local_learning";
 import { eraseAt, participants } from "./learning/participant";
 import { Refused } from "./learning/server";
 import { forgetModel } from "./model";
 import { stopReading } from "./navigation";
 import { forgetCachedHosts } from "./remembered_hosts";
+import { forgetSalt } from "./salted_hash";
+import { forget } from "./sensitive_hosts";
 import { changeSettings, forgetSettings } from "./settings_store";
 import { forgetStudy } from "./study/study_store";
 import { stopStudy } from "./study/study_sync";
 import { forgetOpenings } from "./study/task_pages";
 import { forgetTrackerData } from "./third_parties";
-import { forget } from "./warnings";
 
 const HELD = [
   forgetSettings,
   forgetModel,
+  forgetLocalCopy,
   forgetTrackerData,
   forgetCachedHosts,
   forgetSalt,
@@ -42,12 +45,12 @@ export async function eraseEverything(alsoAtServer: boolean): Promise<void> {
   await stopCollecting();
   await stopReading(openTabs());
   await forget(() => true);
-  const tabs = openTabs();
+  await forgetVisits({});
   await forgetDocuments();
   await deleteDatabase();
   for (const forgetHeld of HELD) forgetHeld();
   await syncEverything();
-  await Promise.all(tabs.map(showBadge));
+  await showEveryBadge();
 }
 
 /** Delete the participant at every server we ever enrolled with. */

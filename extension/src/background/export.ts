@@ -3,7 +3,9 @@
  * is.
  */
 
+import { visits } from "./history";
 import { labelledPages } from "./labelled_pages";
+import { storedCopy } from "./learning/local_learning";
 import { sentUpdates } from "./learning/outbox";
 import { pageUses } from "./learning/page_uses";
 import { exportAt, type Participant, participants } from "./learning/participant";
@@ -26,9 +28,11 @@ export async function exportedData(): Promise<object> {
     created: new Date().toISOString(),
     settings: choices,
     model: { version, server },
+    local_copy: (await storedCopy())?.trained ?? null,
     labelled_pages: await labelledPages(),
     used_pages: Object.fromEntries(await pageUses()),
     sensitive_hosts: [...(await rememberedHosts()).values()],
+    history: await visits(),
     lists: await hostLists(),
     sent: await sentUpdates(),
     news: await newsView(),

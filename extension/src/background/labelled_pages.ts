@@ -1,13 +1,14 @@
 /**
- * The pages that the person judged themselves: what the browser learns from. Of a page its words with their counts are
+ * The pages that the person judged themselves: what the browser learns from, here and, if the person contributes, for
+ * the server. Of a page its words with their counts are
  * kept, and a salted hash of its address, so that a second opinion on the same page replaces the first; neither the
  * address nor the text.
  */
 
-import { sha256 } from "../core/hash";
-import type { WordCount } from "./classify";
-import { read, readKept, write, writeKept } from "./database";
+import { read, readKept, write } from "./database";
+import { saltedHash } from "./salted_hash";
 import type { TaskAnswer } from "./study/task_answers";
+import type { WordCount } from "./word_counts";
 
 export interface LabelledWords {
   /** The salted hash of the address. */
@@ -21,11 +22,13 @@ export interface LabelledWords {
   agreed: boolean;
   /** If it is the page of a study's task: of which one at which server, and in how many rounds there it may be used. */
   study?: { server: string; task: number; uses: number };
+  /** Set when the person undid what their corrections so far had changed: this one changes other pages no more. */
+  reset?: true;
 }
 
 const MOST_PAGES = 1000;
-
-let salt: Promise<string> | null = null;
+/** A random text that is another one after every change of the pages. */
+const REVISION = "labels revision";
 
 /** Store what the person said of a page and, if it is the page of a task, their answer to it: both or none. */
 export async function labelPage(
@@ -33,9 +36,10 @@ export async function labelPage(
   said: Omit<LabelledWords, "page" | "time">,
   answer: TaskAnswer | null,
 ): Promise<void> {
-  const page = await keyOf(url);
+  const page = await saltedHash(url);
   const oldest = (await labelledKeys()).length < MOST_PAGES ? [] : await pagesBeyond(page);
-  await write(["pages", "answers"], (of) => {
+  await write(["pages", "answers", "kept"], (of) => {
+    of("kept").put(crypto.randomUUID(), REVISION);
     if (answer !== null) of("answers").put(answer);
     of("pages").put({ ...said, page, time: Date.now() } satisfies LabelledWords);
     for (const old of oldest) of("pages").delete(old.page);
@@ -44,8 +48,30 @@ export async function labelPage(
 
 /** The person takes their word back. */
 export async function removeLabel(url: string): Promise<void> {
-  const page = await keyOf(url);
-  await write(["pages"], (of) => of("pages").delete(page));
+  const page = await saltedHash(url);
+  await write(["pages", "kept"], (of) => {
+    of("kept").put(crypto.randomUUID(), REVISION);
+    of("pages").delete(page);
+  });
+}
+
+/** Let no page that was judged so far change the verdicts on others. What was said of each page itself stays. */
+export function resetLabels(): Promise<void> {
+  return write(["pages", "kept"], (of) => {
+    of("kept").put(crypto.randomUUID(), REVISION);
+    const each = of("pages").openCursor();
+    each.onsuccess = () => {
+      const { result: place } = each;
+      if (place === null) return;
+      place.update({ ...(place.value as LabelledWords), reset: true } satisfies LabelledWords);
+      place.continue();
+    };
+  });
+}
+
+/** Another text after every change of the pages; empty if an earlier version of EITR stored them. */
+export async function labelsRevision(): Promise<string> {
+  return (await readKept<string>(REVISION)) ?? "";
 }
 
 /** The oldest pages, without which this one has room. */
@@ -56,7 +82,7 @@ async function pagesBeyond(page: string): Promise<LabelledWords[]> {
 
 /** The class the person chose for an address, if they did. */
 export async function labelOf(url: string): Promise<number | null> {
-  const key = await keyOf(url);
+  const key = await saltedHash(url);
   return (await read<LabelledWords | undefined>("pages", (store) => store.get(key)))?.label ?? null;
 }
 
@@ -67,27 +93,4 @@ export function labelledPages(): Promise<LabelledWords[]> {
 /** The salted hashes of the addresses of all pages. */
 function labelledKeys(): Promise<string[]> {
   return read<string[]>("pages", (store) => store.getAllKeys());
-}
-
-/** Forget what is held, after the database was deleted. */
-export function forgetSalt(): void {
-  salt = null;
-}
-
-async function keyOf(url: string): Promise<string> {
-  salt ??= ownSalt().catch((error: unknown) => {
-    salt = null;
-    throw error;
-  });
-  return sha256(new TextEncoder().encode(`${await salt}\n${url}`));
-}
-
-async function ownSalt(): Promise<string> {
-  const known = await readKept<string>("salt");
-  if (known !== undefined) return known;
-  const fresh = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, "0"),
-  ).join("");
-  await writeKept("salt", fresh);
-  return fresh;
 }

@@ -2,8 +2,10 @@
 
 import { browser } from "../browser";
 import type { WorkerMessage } from "../messages";
-import { pageAddress } from "./address";
+import { mayRead } from "../settings";
+import { hostOf, pageAddress } from "./address";
 import { showBadge } from "./badge";
+import { beforeNavigation, protectTab, releaseTab } from "./blocking/tab_rules";
 import { updateEffects } from "./document_effects";
 import {
   committed,
@@ -17,18 +19,26 @@ import {
 } from "./documents";
 import { settings } from "./settings_store";
 import { arrivedTask, endOpening, openingFailed, taskOf } from "./study/task_pages";
-import { arrived, endVisits } from "./warnings";
+import { arrived, endVisits, isOpen } from "./warnings";
 
 type Committed = chrome.webNavigation.WebNavigationTransitionCallbackDetails & {
   documentId?: string;
   parentDocumentId?: string;
 };
 
+interface Begun {
+  tabId: number;
+  frameId: number;
+  url: string;
+  documentLifecycle?: string;
+}
+
 type Failed = chrome.webNavigation.WebNavigationFramedErrorCallbackDetails;
 
 const ASKED = ["typed", "auto_bookmark", "generated", "keyword", "keyword_generated", "reload"];
 
 export function listenToNavigation(): void {
+  browser.webNavigation.onBeforeNavigate.addListener((details) => void onBeforeNavigate(details));
   browser.webNavigation.onCommitted.addListener((details) => void onCommitted(details));
   browser.webNavigation.onErrorOccurred.addListener((details) => void onErrorOccurred(details));
   browser.webNavigation.onHistoryStateUpdated.addListener((details) => void onMoved(details));
@@ -48,25 +58,34 @@ export async function stopReading(tabs: number[]): Promise<void> {
   await Promise.all(tabs.map((tab) => tellPage(tab, "rest")));
 }
 
-async function onCommitted(details: Committed): Promise<void> {
+/** Before anything is asked for, as far as the browser tells in time. */
+async function onBeforeNavigate(details: Begun): Promise<void> {
+  if (details.frameId !== 0 || details.documentLifecycle === "prerender") return;
   if (!(await settings()).classifying) return;
+  await documentsLoaded();
+  await beforeNavigation(details.tabId, pageAddress(details.url));
+}
+
+async function onCommitted(details: Committed): Promise<void> {
+  if (!mayRead(await settings())) return;
   await documentsLoaded();
   if (details.frameId !== 0) return frameCommitted(details.documentId, details.parentDocumentId);
   if (details.documentLifecycle === "prerender") return;
   const { tabId } = details;
   const back = details.transitionQualifiers?.includes("forward_back") ?? false;
   const task = await arrivedTask(tabId, details.url, currentDocument(tabId), cause(details));
+  const visiting = isOpen(hostOf(details.url));
   const seen = committed(tabId, details.documentId, details.url, back);
   if (task !== undefined) seen.task = task;
   await updateEffects(seen);
   const asked = back || details.transitionType === "form_submit" || (await taskOf(seen)) !== null;
-  await arrived(tabId, details.url, !asked);
+  await arrived(tabId, details.url, !asked, visiting);
   await endVisits();
 }
 
 /** Forget the document if the tab shows an error page. Downloads also end here, but then the page is still shown. */
 async function onErrorOccurred({ tabId, frameId, error }: Failed): Promise<void> {
-  if (frameId !== 0 || !(await settings()).classifying) return;
+  if (frameId !== 0 || !mayRead(await settings())) return;
   await documentsLoaded();
   // What is given up for another navigation has not failed.
   if (!/ABORTED/.test(error)) await openingFailed(tabId);
@@ -77,8 +96,11 @@ async function onErrorOccurred({ tabId, frameId, error }: Failed): Promise<void>
     .catch(() => null);
   const same =
     shown?.documentId === undefined ? pageAddress(shown?.url ?? "") === current.url : shown.documentId === current.id;
-  if (currentDocument(tabId) !== current || (same && shown?.errorOccurred !== true)) return;
+  if (currentDocument(tabId) !== current) return;
+  // The page that was to be left stays.
+  if (same && shown?.errorOccurred !== true) return protectTab(current);
   tabLeft(tabId);
+  await releaseTab(tabId);
   await showBadge(tabId);
   await endVisits();
 }
@@ -90,13 +112,14 @@ function cause({ transitionType, transitionQualifiers = [] }: Committed): "asked
 }
 
 async function onMoved(details: Committed): Promise<void> {
-  if (details.frameId !== 0 || !(await settings()).classifying) return;
+  if (details.frameId !== 0 || !mayRead(await settings())) return;
   await documentsLoaded();
   const seen = currentDocument(details.tabId);
   if (seen === undefined || seen.url === pageAddress(details.url)) return;
   const task = await arrivedTask(seen.tab, details.url, seen, cause(details));
   moved(seen, details.url);
   if (task !== undefined) seen.task = task;
+  await protectTab(seen);
   await showBadge(seen.tab);
   await tellPage(seen.tab, "look-again");
 }
@@ -104,6 +127,7 @@ async function onMoved(details: Committed): Promise<void> {
 async function onRemoved(tab: number): Promise<void> {
   await documentsLoaded();
   tabRemoved(tab);
+  await releaseTab(tab);
   await endOpening(tab);
   await endVisits();
 }

@@ -3,11 +3,22 @@
 import { BadInput } from "../core/bad_input";
 import { NON_SENSITIVE, TOPICS } from "../core/taxonomy";
 import { readHosts, siteOf } from "../core/trackers";
-import { type Calls, type Kind, type OptionsView, type PopupView, Problem } from "../messages";
-import { readServer, type Settings } from "../settings";
+import {
+  type Calls,
+  type Kind,
+  type OptionsView,
+  type PopupView,
+  Problem,
+  type Quiet,
+  type SiteList,
+} from "../messages";
+import { isResting, readServer, type Settings } from "../settings";
 import { hostOf } from "./address";
 import { changeAndApply } from "./apply_settings";
-import { showAllBadges, shownAnswer } from "./badge";
+import { publishedAnswer, showAllBadges, shownAnswer } from "./badge";
+import { blockingView } from "./blocking/blocked_requests";
+import { syncSiteRules } from "./blocking/site_rules";
+import { syncTabRules } from "./blocking/tab_rules";
 import { updateEffects } from "./document_effects";
 import {
   currentDocument,
@@ -21,13 +32,17 @@ import {
 } from "./documents";
 import { eraseEverything } from "./erase";
 import { exportedData } from "./export";
-import { labelPage, removeLabel } from "./labelled_pages";
+import { type Forgotten, forgetVisits, historyView } from "./history";
+import { judgeAgain, judgeAgainSoon } from "./judge_again";
+import { labelPage, removeLabel, resetLabels } from "./labelled_pages";
 import { learn, learningView } from "./learning/learning";
+import { localView } from "./learning/local_learning";
 import { sentUpdates } from "./learning/outbox";
 import { hideNews, newsView } from "./learning/round_news";
 import { model } from "./model";
 import { stopReading } from "./navigation";
 import { rememberedHosts } from "./remembered_hosts";
+import { forget, forgetEveryHost } from "./sensitive_hosts";
 import { settings } from "./settings_store";
 import { answerOf, endTask, join, offerIn, openTask } from "./study/study_messages";
 import { studyNote, syncStudy } from "./study/study_sync";
@@ -36,12 +51,16 @@ import { sentAnswers } from "./study/task_answers";
 import { hidesPrediction, isOpening, taskOf } from "./study/task_pages";
 import { sentTerms } from "./study/term_reports";
 import { addHostList, hostLists, removeHostList, thirdPartiesOf, trackerData } from "./third_parties";
-import { continueTo, forget, warningView } from "./warnings";
+import { beQuiet, continueTo, warningView } from "./warnings";
 
 type Wish = Record<string, unknown>;
 type Handlers = { [K in Kind]: (wish: Wish) => Promise<Calls[K][1]> };
 
 const LONGEST_NAME = 100;
+const QUIET: readonly Quiet[] = ["visit", "day", "always"];
+const LONGEST_PAUSE_MINUTES = 24 * 60;
+const MINUTE_MS = 60_000;
+const SITE_LISTS: readonly SiteList[] = ["offSites", "unwarnedSites", "unblockedSites"];
 
 export const HANDLERS: Handlers = {
   popup: (wish) => popupOfTab(wish),
@@ -53,9 +72,10 @@ export const HANDLERS: Handlers = {
       throw new Problem("problem_failed");
     const words = await savedWords(seen);
     if (words === undefined) throw new Problem("problem_page_gone");
-    const shown = shownAnswer({ ...seen, label: null }, await settings());
+    // To agree with what the local copy says is to correct the published model once more.
+    const published = publishedAnswer({ ...seen, label: null }, await settings());
     const language = seen.verdict?.language ?? "unknown";
-    const said = { label, words, language, agreed: label === shown?.topic };
+    const said = { label, words, language, agreed: label === published?.topic };
     const task = await taskOf(seen);
     if (task === null) await labelPage(seen.url, said, null);
     else {
@@ -66,8 +86,10 @@ export const HANDLERS: Handlers = {
     seen.label = label;
     saveSoon(seen);
     await saveDocuments();
-    if (label === NON_SENSITIVE) await forget((host) => host === hostOf(seen.url));
+    // Nobody wants to be asked before a page that is about nothing sensitive to them. What is blocked stays the same.
+    if (label === NON_SENSITIVE) await beQuiet(hostOf(seen.url), Number.MAX_SAFE_INTEGER);
     await updateEffects(seen);
+    judgeAgainSoon();
     return popupView(seen);
   },
 
@@ -79,6 +101,8 @@ export const HANDLERS: Handlers = {
     seen.label = null;
     saveSoon(seen);
     await saveDocuments();
+    // Now: what is shown of this page follows from it.
+    await judgeAgain();
     await updateEffects(seen);
     return popupView(seen);
   },
@@ -94,10 +118,29 @@ export const HANDLERS: Handlers = {
     if (!on) {
       moved(seen, seen.url);
       await stopReading([seen.tab]);
-      await forget((host) => siteOf(host) === site);
+      await forget((host) => siteOf(host) === site, hostOf(seen.url));
     }
     await updateEffects(seen);
     return popupView(seen);
+  },
+
+  async "block-site"(wish) {
+    const seen = await openDocument(wish);
+    const site = siteOf(hostOf(seen.url));
+    await changeAndApply(({ unblockedSites }) => {
+      const others = unblockedSites.filter((other) => other !== site);
+      return { unblockedSites: wish["on"] === true ? others : [...others, site] };
+    });
+    return popupView(seen);
+  },
+
+  async pause(wish) {
+    const minutes = wish["minutes"];
+    if (typeof minutes !== "number" || !(minutes >= 0 && minutes <= LONGEST_PAUSE_MINUTES))
+      throw new Problem("problem_failed");
+    await documentsLoaded();
+    await changeAndApply({ pausedUntil: minutes === 0 ? 0 : Date.now() + minutes * MINUTE_MS });
+    return popupOfTab(wish);
   },
 
   async "hide-news"(wish) {
@@ -141,7 +184,8 @@ export const HANDLERS: Handlers = {
 
   async "unlist-site"(wish) {
     const without = (sites: string[]) => sites.filter((site) => site !== wish["site"]);
-    const list = wish["list"] === "unwarnedSites" ? "unwarnedSites" : "offSites";
+    const list = SITE_LISTS.find((name) => name === wish["list"]);
+    if (list === undefined) throw new Problem("problem_failed");
     await changeAndApply((before) => ({ [list]: without(before[list]) }));
     return optionsView();
   },
@@ -151,23 +195,35 @@ export const HANDLERS: Handlers = {
     const { hosts, notUnderstood } = hostsOf(String(wish["text"]));
     if (hosts.length === 0) throw new Problem("problem_list_empty");
     await addHostList({ name, hosts });
-    await showAllBadges();
+    await Promise.all([showAllBadges(), syncSiteRules(), syncTabRules()]);
     return { view: await optionsView(), notUnderstood };
   },
 
   async "remove-list"(wish) {
     await removeHostList(String(wish["name"]));
-    await showAllBadges();
+    await Promise.all([showAllBadges(), syncSiteRules(), syncTabRules()]);
+    return optionsView();
+  },
+
+  async "forget-host"(wish) {
+    await forget((host) => host === wish["host"]);
     return optionsView();
   },
 
   async "forget-hosts"() {
-    await forget(() => true);
+    await forgetEveryHost();
     return optionsView();
   },
 
   async learn() {
     await Promise.all([learn(true), syncStudy(true)]);
+    return optionsView();
+  },
+
+  async "reset-local"() {
+    await documentsLoaded();
+    await resetLabels();
+    await judgeAgain();
     return optionsView();
   },
 
@@ -210,18 +266,36 @@ export const HANDLERS: Handlers = {
 
   async continue(wish) {
     const view = await warningView(String(wish["target"]));
-    if (view === null) throw new Problem("problem_failed");
-    await continueTo(view.target);
+    const quiet = QUIET.find((known) => known === wish["quiet"]);
+    if (view === null || quiet === undefined) throw new Problem("problem_failed");
+    await continueTo(view, quiet);
+    const site = siteOf(view.host);
+    if (quiet === "always") await changeAndApply(({ unwarnedSites }) => ({ unwarnedSites: [...unwarnedSites, site] }));
     return { target: view.target };
   },
 
-  async never(wish) {
-    const view = await warningView(String(wish["target"]));
-    if (view === null) throw new Problem("problem_failed");
-    const site = siteOf(view.host);
-    await changeAndApply(({ unwarnedSites }) => ({ unwarnedSites: [...unwarnedSites, site] }));
-    await forget((host) => siteOf(host) === site);
-    return { target: view.target };
+  history: () => historyView(),
+
+  async "set-history"({ on, days }) {
+    if (typeof (on ?? true) !== "boolean" || !Number.isInteger(days ?? 1)) throw new Problem("problem_failed");
+    await changeAndApply({
+      ...(on === undefined ? {} : { history: on as boolean }),
+      ...(days === undefined ? {} : { historyDays: days as number }),
+    });
+    return historyView();
+  },
+
+  async "forget-visits"({ company, topic, site }) {
+    // What is not understood must not be taken for nothing: then everything would be deleted.
+    const isText = (value: unknown) => value === undefined || typeof value === "string";
+    if (
+      !isText(company) ||
+      !isText(site) ||
+      (topic !== undefined && (typeof topic !== "number" || TOPICS[topic] === undefined))
+    )
+      throw new Problem("problem_failed");
+    await forgetVisits({ company, topic, site } as Forgotten);
+    return historyView();
   },
 };
 
@@ -268,7 +342,8 @@ async function popupView(seen: SeenDocument | undefined, tab = seen?.tab ?? -1):
   const host = hostOf(seen?.url ?? "");
   const site = host === "" ? "" : siteOf(host);
   const empty: PopupView = {
-    state: choices.classifying ? "not-a-page" : "no-consent",
+    state: !choices.classifying ? "no-consent" : isResting(choices) ? "paused" : "not-a-page",
+    pausedUntil: isResting(choices) ? choices.pausedUntil : 0,
     document: seen?.id ?? "",
     url: seen?.url ?? "",
     site,
@@ -277,18 +352,21 @@ async function popupView(seen: SeenDocument | undefined, tab = seen?.tab ?? -1):
     label: null,
     shown: null,
     cannotTell: null,
+    local: false,
+    learns: { local: choices.localLearning, contributing: choices.contributing },
     trackers: [],
     others: [],
+    blocking: await blockingView(seen, choices),
     remembered: false,
     news: news === null || news.hidden ? null : news,
     study,
     studyLeft: note === "study_left",
     hidden: false,
   };
-  if (!choices.classifying || seen === undefined || host === "") return empty;
+  if (empty.state !== "not-a-page" || seen === undefined || host === "") return empty;
   if (choices.offSites.includes(site)) return { ...empty, state: "off" };
   const parties = thirdPartiesOf(seen, await trackerData());
-  const remembered = choices.warnings && (await rememberedHosts()).has(host);
+  const remembered = (await warningView(seen.url)) !== null;
   const { verdict } = seen;
   // What was said of the page before it was a task is no answer to the task.
   const label = study?.here != null && study.here.state !== "labelled" ? null : seen.label;
@@ -296,18 +374,22 @@ async function popupView(seen: SeenDocument | undefined, tab = seen?.tab ?? -1):
   if (answer === null) return { ...empty, state: "waiting", ...parties, remembered };
   if (hidesPrediction(await taskOf(seen))) return { ...empty, state: "ready", hidden: true };
   const { topic: shown, cannotTell } = answer;
-  return { ...empty, state: "ready", verdict, label, shown, cannotTell, ...parties, remembered };
+  const local = shown !== publishedAnswer({ ...seen, label }, choices)?.topic;
+  return { ...empty, state: "ready", verdict, label, shown, cannotTell, ...parties, remembered, local };
 }
 
 async function optionsView(): Promise<OptionsView> {
+  const hosts = [...(await rememberedHosts()).values()].sort((one, other) => other.time - one.time);
   const [{ version, server: from, vocabulary }, lists] = await Promise.all([model(), hostLists()]);
   return {
     settings: await settings(),
     model: { version, server: from, words: vocabulary.words.length },
     learning: await learningView(),
     lists: lists.map(({ name, hosts }) => ({ name, entries: hosts.length })),
-    rememberedHosts: (await rememberedHosts()).size,
+    rememberedHosts: hosts.length,
+    hosts: hosts.map(({ host, topic, time }) => ({ host, topic, time })),
     study: await studyView(-1, undefined),
     studyNote: await studyNote(),
+    local: await localView(),
   };
 }

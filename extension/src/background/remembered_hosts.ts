@@ -1,14 +1,20 @@
-/** Hosts on which a sensitive page with trackers was seen: the person is asked before the next visit. */
+/**
+ * Hosts of which most of what was seen is sensitive (`seen_hosts.ts`): trackers are blocked there from the first request
+ * on, links to them can be marked, and the person may be asked before the next visit.
+ */
 
 import { read, write } from "./database";
 
 export interface RememberedHost {
   host: string;
   topic: number;
+  /** Who tracked people on its sensitive pages, or tried to; nobody is warned of a host without trackers. */
   companies: string[];
   time: number;
   /** The number of the browser's rule for this host. */
   rule: number;
+  /** The person is not asked before this time. */
+  quietUntil: number;
 }
 
 const MOST_COMPANIES = 100;
@@ -28,16 +34,15 @@ export function rememberedHosts(): Promise<Map<string, RememberedHost>> {
 
 /** Note a host and return what has to be forgotten for it, so that there are never more than `most`. */
 export async function rememberHost(
-  host: string,
-  topic: number,
-  companies: string[],
+  { host, topic, companies, quietUntil }: Omit<RememberedHost, "time" | "rule">,
   most: number,
 ): Promise<RememberedHost[]> {
   const hosts = await rememberedHosts();
   const rule = hosts.get(host)?.rule ?? freeRule(hosts);
   // Last in the map is latest seen.
   hosts.delete(host);
-  const known = { host, topic, companies: companies.slice(0, MOST_COMPANIES), time: Date.now(), rule };
+  const named = companies.slice(0, MOST_COMPANIES);
+  const known = { host, topic, companies: named, time: Date.now(), rule, quietUntil };
   hosts.set(host, known);
   const oldest = [...hosts.values()]
     .sort((one, other) => one.time - other.time)
@@ -48,6 +53,16 @@ export async function rememberHost(
     for (const old of oldest) of("hosts").delete(old.host);
   });
   return oldest;
+}
+
+/** Do not ask before visits to a host until a time. */
+export async function quietHost(host: string, quietUntil: number): Promise<void> {
+  const hosts = await rememberedHosts();
+  const before = hosts.get(host);
+  if (before === undefined) return;
+  const known = { ...before, quietUntil };
+  hosts.set(host, known);
+  await write(["hosts"], (of) => of("hosts").put(known));
 }
 
 /** Forget hosts and return those that were known. */

@@ -26,7 +26,15 @@ export interface ThirdParties {
 }
 
 /** Categories of third-party-web that count as trackers. */
-const TRACKING = new Set(["ad", "analytics", "social", "video", "marketing", "customer-success", "tag-manager"]);
+export const TRACKING: ReadonlySet<string> = new Set([
+  "ad",
+  "analytics",
+  "social",
+  "video",
+  "marketing",
+  "customer-success",
+  "tag-manager",
+]);
 /** The category of hosts that stand in a list the person imported. */
 const LISTED = "list";
 
@@ -103,6 +111,6 @@ function isListed(host: string, listed: ReadonlySet<string>): boolean {
 }
 
 /** Return the names of the companies, each once. */
-export function companies(trackers: readonly ThirdParty[]): string[] {
+export function companies(trackers: readonly { company: string }[]): string[] {
   return [...new Set(trackers.map(({ company }) => company))];
 }

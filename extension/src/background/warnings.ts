@@ -1,62 +1,88 @@
 /**
- * The warning before the next visit: rules by which the browser itself leads a navigation to our page instead of the
- * host, before any request leaves, also while the worker sleeps.
+ * The warning before the next visit. For hosts known as sensitive there are rules by which the browser itself leads a
+ * navigation to our page instead of the host, before any request leaves, also while the worker sleeps. On other hosts
+ * single pages are known: a tab that arrives at one is led to our page then.
  *
- * A *visit* lasts as long as any tab shows the host: the host that was just found may be read on. Continue holds until
- * the browser is closed.
+ * A *visit* lasts as long as any tab shows the host: the host that was just found may be read on.
  */
 
 import { browser } from "../browser";
 import { siteOf } from "../core/trackers";
-import type { WarningView } from "../messages";
-import { hostOf } from "./address";
+import type { Quiet, WarningView } from "../messages";
+import { mayRead, type Settings } from "../settings";
+import { hostOf, pageAddress } from "./address";
+import { mayBlock } from "./blocking/may_block";
 import { currentDocument, openTabs } from "./documents";
-import { forgetHosts, type RememberedHost, rememberedHosts, rememberHost } from "./remembered_hosts";
+import { quietHost, type RememberedHost, rememberedHosts, rememberHost } from "./remembered_hosts";
+import { knownPage, quietSeen, type SeenHost } from "./seen_hosts";
 import { settings } from "./settings_store";
+
+type Rule = chrome.declarativeNetRequest.Rule;
 
 /** The browser takes 1000 rules with regular expressions. */
 const MOST_HOSTS = 900;
+/** Above those of blocking (`blocking/rule_numbers.ts`). */
+const PRIORITIES = { ask: 11, visit: 12, task: 13 } as const;
+/** Hosts that the person is on the way to, after they were asked. */
 const CONTINUED = "continued";
 /** The number of the rule by which a tab opens a task; those of hosts are lower. */
 const TASK_RULE = MOST_HOSTS + 100;
+const DAY_MS = 24 * 60 * 60 * 1000;
+const ALARM = "warnings";
 
-/** A sensitive page with trackers was seen: warn from the next visit on. */
-export async function remember(host: string, topic: number, companies: string[]): Promise<void> {
-  const { warnings, unwarnedSites } = await settings();
-  if (!warnings || unwarnedSites.includes(siteOf(host))) return;
-  const before = (await rememberedHosts()).get(host);
-  if (
-    before !== undefined &&
-    before.topic === topic &&
-    companies.every((company) => before.companies.includes(company))
-  )
-    return;
-  if (before === undefined && !(await takesRuleFor(host))) return;
-  const oldest = await rememberHost(host, topic, companies, MOST_HOSTS);
-  if (before !== undefined) return;
-  const known = (await rememberedHosts()).get(host)!;
-  // First the exception: the visit under way is not interrupted.
-  await allow([known]);
-  await browser.declarativeNetRequest.updateDynamicRules({
-    addRules: [redirection(known)],
-    removeRuleIds: [known.rule, ...oldest.map(({ rule }) => rule)],
+/** The day for which a person did not want to be asked is over. */
+export function listenToWarningAlarm(): void {
+  browser.alarms.onAlarm.addListener(({ name }) => {
+    if (name === ALARM) void syncRules();
   });
 }
 
+/** A host is known as sensitive: remember it, and warn from the next visit on if the person wants that. */
+export async function remember(host: string, topic: number, { companies, quietUntil }: SeenHost): Promise<void> {
+  const before = (await rememberedHosts()).get(host);
+  const same = before?.topic === topic && companies.every((company) => before.companies.includes(company));
+  if (same || (before === undefined && !(await takesRuleFor(host)))) return;
+  const oldest = await rememberHost({ host, topic, companies, quietUntil }, MOST_HOSTS);
+  // First the exception: the visit under way is not interrupted.
+  if (isOpen(host)) await allow([(await rememberedHosts()).get(host)!]);
+  await dropRules(oldest);
+  await syncRules();
+}
+
+/** Whether the person wants to be asked before they visit a host, or a page of it, about a topic. */
+function isToBeAsked(choices: Settings, host: string, topic: number, companies: readonly string[]): boolean {
+  const { warnings, warnedTopics, offSites, unwarnedSites } = choices;
+  if (!mayRead(choices) || !warnings || companies.length === 0) return false;
+  const site = siteOf(host);
+  return warnedTopics.includes(topic) && !offSites.includes(site) && !unwarnedSites.includes(site);
+}
+
+function hasRule(choices: Settings, { host, topic, companies, quietUntil }: RememberedHost): boolean {
+  return quietUntil <= Date.now() && isToBeAsked(choices, host, topic, companies);
+}
+
+/** Whether any tab shows a host. */
+export function isOpen(host: string): boolean {
+  return openTabs().some((tab) => hostOf(currentDocument(tab)?.url ?? "") === host);
+}
+
 /**
- * A tab arrived at an address although its host may be one to warn of: no rule stops what a site's own service worker
- * answers, what comes back from history, nor forms. What the person did not ask for is led to the warning after all;
- * the others are on a visit.
+ * A tab arrived at an address although there may be something to ask: no rule stops what a site's own service worker
+ * answers, what comes back from history, forms, nor single pages. What the person did not ask for is led to the warning
+ * after all; the others are on a visit. `visiting`: a tab showed the host before.
  */
-export async function arrived(tab: number, address: string, toBeAsked: boolean): Promise<void> {
-  const { classifying, warnings } = await settings();
-  const known = (await rememberedHosts()).get(hostOf(address));
-  if (known === undefined || !classifying || !warnings) return;
-  const { declarativeNetRequest: rules } = browser;
-  const isIn = (some: chrome.declarativeNetRequest.Rule[]) => some.some(({ id }) => id === known.rule);
-  // No rule yet: the host is being noted. An exception: the visit is under way.
-  if (!isIn(await rules.getDynamicRules()) || isIn(await rules.getSessionRules())) return;
-  if (!toBeAsked) return allow([known]);
+export async function arrived(tab: number, address: string, toBeAsked: boolean, visiting: boolean): Promise<void> {
+  const host = hostOf(address);
+  if (host === "") return;
+  const continued = await endContinue(host);
+  const known = (await rememberedHosts()).get(host);
+  if (known !== undefined && hasRule(await settings(), known)) {
+    const { declarativeNetRequest: rules } = browser;
+    // No rule yet: the host is being noted. An exception: the visit is under way.
+    if (!ourRules(await rules.getDynamicRules()).has(known.rule)) return;
+    if (ourRules(await rules.getSessionRules()).has(known.rule)) return;
+    if (!toBeAsked) return allow([known]);
+  } else if (!toBeAsked || visiting || continued || (await warningView(address)) === null) return;
   const page = browser.runtime.getURL("pages/warning/warning.html");
   // From within the page, so that it does not stay in the tab's history, where "Go back" would find it.
   await browser.scripting.executeScript({
@@ -67,24 +93,33 @@ export async function arrived(tab: number, address: string, toBeAsked: boolean):
   });
 }
 
-/** Do not warn of these hosts any more. */
-export async function forget(which: (host: string) => boolean): Promise<void> {
-  const removeRuleIds = (await forgetHosts(which)).map(({ rule }) => rule);
+/** Remove the rules of hosts that are forgotten. */
+export async function dropRules(gone: readonly RememberedHost[]): Promise<void> {
+  const removeRuleIds = gone.map(({ rule }) => rule);
+  if (removeRuleIds.length === 0) return;
   await browser.declarativeNetRequest.updateDynamicRules({ removeRuleIds });
   await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
 }
 
 /** Make the browser's rules those that settings and known hosts ask for. */
 export async function syncRules(): Promise<void> {
-  const { classifying, warnings } = await settings();
-  const hosts = await rememberedHosts();
-  const wanted = classifying && warnings ? [...hosts.values()] : [];
-  const present = new Set((await browser.declarativeNetRequest.getDynamicRules()).map(({ id }) => id));
+  const choices = await settings();
+  const hosts = [...(await rememberedHosts()).values()];
+  const wanted = hosts.filter((known) => hasRule(choices, known));
+  const present = ourRules(await browser.declarativeNetRequest.getDynamicRules());
   const missing = wanted.filter(({ rule }) => !present.has(rule));
   const numbers = new Set(wanted.map(({ rule }) => rule));
   const removeRuleIds = [...present].filter((id) => !numbers.has(id));
+  await syncAlarm(hosts);
   if (missing.length === 0 && removeRuleIds.length === 0) return;
   await browser.declarativeNetRequest.updateDynamicRules({ addRules: missing.map(redirection), removeRuleIds });
+}
+
+/** Wake up when the first of the days is over for which the person did not want to be asked. */
+async function syncAlarm(hosts: readonly RememberedHost[]): Promise<void> {
+  const ends = hosts.flatMap(({ quietUntil }) => (quietUntil > Date.now() ? [quietUntil] : []));
+  if (ends.length > 0) await browser.alarms.create(ALARM, { when: Math.min(...ends) });
+  else await browser.alarms.clear(ALARM);
 }
 
 /**
@@ -98,7 +133,7 @@ export async function allowTab(tab: number | null): Promise<void> {
     addRules: [
       {
         id: TASK_RULE,
-        priority: 3,
+        priority: PRIORITIES.task,
         action: { type: "allow" },
         condition: { ...tabs, resourceTypes: ["main_frame"] },
       },
@@ -114,42 +149,68 @@ export async function endAllowedTab(): Promise<void> {
 
 /** End the visits of hosts that no tab shows any more. */
 export async function endVisits(): Promise<void> {
-  const allowed = (await browser.declarativeNetRequest.getSessionRules()).map(({ id }) => id);
-  if (allowed.length === 0) return;
-  const open = new Set(openTabs().map((tab) => hostOf(currentDocument(tab)?.url ?? "")));
+  const allowed = ourRules(await browser.declarativeNetRequest.getSessionRules());
+  if (allowed.size === 0) return;
   const continued = await continuedHosts();
-  const going = [...(await rememberedHosts()).values()].filter(
-    ({ host }) => open.has(host) || continued.includes(host),
-  );
+  const going = [...(await rememberedHosts()).values()].filter(({ host }) => isOpen(host) || continued.includes(host));
   const staying = new Set(going.map(({ rule }) => rule));
-  const removeRuleIds = allowed.filter((id) => id !== TASK_RULE && !staying.has(id));
+  const removeRuleIds = [...allowed].filter((id) => !staying.has(id));
   if (removeRuleIds.length > 0) await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
+}
+
+/** The numbers of rules for hosts. */
+function ourRules(rules: readonly Rule[]): Set<number> {
+  return new Set(rules.map(({ id }) => id).filter((id) => id < TASK_RULE));
 }
 
 /** What the interstitial shows for an address; null if there is nothing to warn of, or not any more. */
 export async function warningView(target: string): Promise<WarningView | null> {
-  const known = (await rememberedHosts()).get(hostOf(target));
-  if (known === undefined) return null;
-  const { host, topic, companies, time } = known;
-  return { target: new URL(target).href, host, topic, companies, time };
+  const host = hostOf(target);
+  if (host === "") return null;
+  const choices = await settings();
+  const known = (await rememberedHosts()).get(host);
+  const found = known !== undefined && hasRule(choices, known) ? known : await knownPage(pageAddress(target));
+  if (found === null || found.quietUntil > Date.now()) return null;
+  const { topic, companies } = found;
+  if (!isToBeAsked(choices, host, topic, companies)) return null;
+  return { target: new URL(target).href, host, topic, companies, blocks: mayBlock(choices, host) };
 }
 
-/** Let the person through until the browser is closed. */
-export async function continueTo(target: string): Promise<void> {
-  const known = (await rememberedHosts()).get(hostOf(target));
-  if (known === undefined) return;
-  const continued = new Set([...(await continuedHosts()), known.host]);
+/** Let the person through, and do not ask again for as long as they say; for a site of which nobody wants to hear, ever. */
+export async function continueTo({ target, host }: WarningView, quiet: Quiet): Promise<void> {
+  const continued = new Set([...(await continuedHosts()), host]);
   await browser.storage.session.set({ [CONTINUED]: [...continued] });
-  await allow([known]);
+  const known = (await rememberedHosts()).get(hostOf(target));
+  if (known !== undefined) await allow([known]);
+  if (quiet === "day") await beQuiet(host, Date.now() + DAY_MS);
+}
+
+/** Do not ask before visits to a host until a time. */
+export async function beQuiet(host: string, until: number): Promise<void> {
+  await quietSeen(host, until);
+  await quietHost(host, until);
+  await syncRules();
 }
 
 async function continuedHosts(): Promise<string[]> {
   return ((await browser.storage.session.get(CONTINUED))[CONTINUED] as string[] | undefined) ?? [];
 }
 
+/** A tab shows a host: whoever was on the way has arrived. Return whether somebody was. */
+async function endContinue(host: string): Promise<boolean> {
+  const continued = await continuedHosts();
+  if (!continued.includes(host)) return false;
+  await browser.storage.session.set({ [CONTINUED]: continued.filter((other) => other !== host) });
+  return true;
+}
+
 async function allow(hosts: RememberedHost[]): Promise<void> {
   await browser.declarativeNetRequest.updateSessionRules({
-    addRules: hosts.map((known) => ({ ...redirection(known), priority: 2, action: { type: "allow" as const } })),
+    addRules: hosts.map((known) => ({
+      ...redirection(known),
+      priority: PRIORITIES.visit,
+      action: { type: "allow" as const },
+    })),
     removeRuleIds: hosts.map(({ rule }) => rule),
   });
 }
@@ -168,12 +229,12 @@ function pattern(host: string): string {
   return `^https?://([^/?#]*@)?${host.replace(/[^a-z0-9-]/gi, "\\$&")}(:[0-9]+)?(/.*)?$`;
 }
 
-function redirection({ host, rule }: RememberedHost): chrome.declarativeNetRequest.Rule {
+function redirection({ host, rule }: RememberedHost): Rule {
   // By its fixed address: `getURL` gives one that changes with every start, and the rule outlives the start.
   const page = new URL("/pages/warning/warning.html", self.location.origin).href;
   return {
     id: rule,
-    priority: 1,
+    priority: PRIORITIES.ask,
     action: { type: "redirect", redirect: { regexSubstitution: `${page}#\\0` } },
     condition: {
       regexFilter: pattern(host),

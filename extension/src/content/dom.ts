@@ -81,3 +81,28 @@ export function closest(element: Element, selector: string): Element | null {
 export function newElement<K extends keyof HTMLElementTagNameMap>(tag: K): HTMLElementTagNameMap[K] {
   return Document.prototype.createElement.call(document, tag) as HTMLElementTagNameMap[K];
 }
+
+export function elementAt(x: number, y: number): Element | null {
+  return Document.prototype.elementFromPoint.call(document, x, y);
+}
+
+/** The boxes of the characters before and after the caret that a click at a point would set. */
+export function textAt(x: number, y: number): DOMRect[] {
+  const [node, offset] = caretAt(x, y);
+  if (!(node instanceof Text)) return [];
+  const range = Document.prototype.createRange.call(document);
+  range.setStart(node, Math.max(0, offset - 1));
+  range.setEnd(node, Math.min(node.length, offset + 1));
+  return [...range.getClientRects()];
+}
+
+/** Chromium has the newer way since version 128 only, Firefox has it alone. */
+function caretAt(x: number, y: number): [node: Node | null, offset: number] {
+  const { caretPositionFromPoint, caretRangeFromPoint } = Document.prototype;
+  if (caretPositionFromPoint !== undefined) {
+    const caret = caretPositionFromPoint.call(document, x, y);
+    return [caret?.offsetNode ?? null, caret?.offset ?? 0];
+  }
+  const caret = caretRangeFromPoint.call(document, x, y);
+  return [caret?.startContainer ?? null, caret?.startOffset ?? 0];
+}

@@ -1,5 +1,5 @@
 /**
- * A discreet mark beside a link to a site known as sensitive, while the pointer or the focus is on it. Drawn in a
+ * A discreet mark near a link to a site known as sensitive, while the pointer or the focus is on it. Drawn in a
  * closed shadow root that is only in the page while a mark shows; see docs/extension.md for what a page can learn from
  * that.
  */
@@ -7,6 +7,7 @@
 import { TOPICS } from "../core/taxonomy";
 import { aboutTopic, say } from "../localise";
 import { closest, listen, newElement, root, unlisten } from "./dom";
+import { freePlace, MARK_SIZE } from "./free_place";
 import { RateLimit } from "./rate_limit";
 import { UserIntent } from "./user_intent";
 
@@ -67,13 +68,13 @@ export class LinkMarks {
     if (this.quota.take() > 0) return;
     const topic = await this.ask(link.hostname);
     if (typeof topic !== "number" || TOPICS[topic] === undefined || this.link !== link) return;
-    this.mark = drawn(link.getBoundingClientRect(), topic);
+    this.mark = drawn(freePlace(link), topic);
     root()?.append(this.mark);
   }
 }
 
-/** A small coloured letter at the end of the link, above everything, that takes no clicks. */
-function drawn(place: DOMRect, topic: number): HTMLElement {
+/** A small coloured letter, above everything, that takes no clicks. */
+function drawn({ left, top }: { left: number; top: number }, topic: number): HTMLElement {
   const { letter, colour } = TOPICS[topic]!;
   const host = newElement("div");
   style(host, {
@@ -86,8 +87,8 @@ function drawn(place: DOMRect, topic: number): HTMLElement {
     position: "fixed",
     "z-index": "2147483647",
     "pointer-events": "none",
-    left: `${Math.max(0, Math.min(place.right + 2, innerWidth - 18))}px`,
-    top: `${Math.max(0, place.top - 4)}px`,
+    left: `${left}px`,
+    top: `${top}px`,
   });
   const mark = newElement("span");
   mark.textContent = letter;
@@ -95,12 +96,11 @@ function drawn(place: DOMRect, topic: number): HTMLElement {
   mark.setAttribute("aria-label", say("mark_link", aboutTopic(topic)));
   style(mark, {
     display: "block",
-    "min-width": "14px",
-    padding: "0 1px",
+    width: `${MARK_SIZE}px`,
     "border-radius": "4px",
     background: colour,
     color: "#ffffff",
-    font: "bold 11px/16px system-ui, sans-serif",
+    font: `bold 11px/${MARK_SIZE}px system-ui, sans-serif`,
     "text-align": "center",
   });
   host.attachShadow({ mode: "closed" }).append(mark);

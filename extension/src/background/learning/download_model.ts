@@ -58,6 +58,11 @@ export async function coverPages(server: Server): Promise<Pool> {
   return pool;
 }
 
+/** The cover pages that were fetched last, of whatever model. */
+export async function keptPool(): Promise<Uint8Array | undefined> {
+  return (await read<StoredPool | undefined>("model", (store) => store.get(POOL)))?.bytes;
+}
+
 async function file(server: Server, path: string, hash: string, most: number): Promise<Uint8Array> {
   const { bytes } = await server.request(path, { most });
   if ((await sha256(bytes)) !== hash) throw new Error(`${path} is not what the server announced`);

@@ -3,9 +3,9 @@
 import { answerOf } from "../../core/answer";
 import { probabilities } from "../../core/network";
 import { vector } from "../../core/vector";
-import { repeatedWords } from "../classify";
 import type { LabelledWords } from "../labelled_pages";
 import type { Model } from "../model";
+import { repeatedWords } from "../word_counts";
 
 /** Return the pages of which people would be told, with this threshold, what the person said of them. */
 export function* judgedAsSaid(

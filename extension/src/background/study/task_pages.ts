@@ -88,6 +88,12 @@ export async function isOpening(tab: number): Promise<boolean> {
   return (await openings()).has(tab);
 }
 
+/** Whether a tab that goes to an address will show a task there. */
+export async function leadsToTask(tab: number, url: string): Promise<boolean> {
+  const address = withoutFragment(url);
+  return (await isOpening(tab)) || (await placeWhere((task) => task.url === address)) !== null;
+}
+
 /** A tab shows no page: what it was told to open cannot be reached. */
 export async function openingFailed(tab: number): Promise<void> {
   const opening = (await openings()).get(tab);

@@ -1,26 +1,45 @@
 /** Everything that can be set. A switch works at once; addresses are saved by their button. */
 
+import { NON_SENSITIVE, TOPICS } from "../../core/taxonomy";
 import { askToCollect } from "../../data_collection";
-import { language, say } from "../../localise";
-import { ask, type OptionsView, Problem } from "../../messages";
-import type { Settings } from "../../settings";
+import { language, say, timeOfDay, topicTitle } from "../../localise";
+import { ask, type OptionsView, Problem, type SiteList } from "../../messages";
+import { isResting, type Settings } from "../../settings";
+import { saveAsFile } from "../shared/download";
 import { byId, dateAndTime, newElement, percent, putTexts, showingProblems, showStatus, when } from "../shared/page";
 import { limitText, termsText } from "../shared/study_text";
-import { saveAsFile } from "./download";
 
-const SWITCHES = ["classifying", "warnings", "linkMarks", "contributing", "allLayers", "studies"] as const;
+const SWITCHES = [
+  "classifying",
+  "blocking",
+  "privacyControl",
+  "warnings",
+  "linkMarks",
+  "localLearning",
+  "history",
+  "contributing",
+  "allLayers",
+  "studies",
+] as const;
 type Switch = (typeof SWITCHES)[number];
 
 /** Outcomes of taking part that are no problem. */
 const FINE = ["learning_sent", "learning_already_sent", "learning_no_round"];
 
 const ADDRESSES = ["server", "invitation"] as const;
+const PAUSE_MS = 3_600_000;
+/** For how many days the history may be kept. */
+const DAYS = [7, 30, 90, 365];
 /** What the person has typed and not saved yet: nothing else may overwrite it. */
 const typed = new Set<string>();
+
+/** How many changes were asked for. */
+let changes = 0;
 
 const input = (id: string) => byId(id, HTMLInputElement);
 
 putTexts();
+offerWarnedTopics();
 void showingProblems(async () => show(await ask("options", {})));
 
 // Other pages of ours change settings as well.
@@ -32,9 +51,18 @@ for (const name of SWITCHES) when(name, "change", () => turned(name));
 
 when("threshold", "input", async () => showThreshold(input("threshold").valueAsNumber));
 when("threshold", "change", () => change({ threshold: input("threshold").valueAsNumber }));
+when("pause", "click", () => pauseUntil(Date.now() + PAUSE_MS, "resume"));
+when("resume", "click", () => pauseUntil(0, "pause"));
+when("warned-topics", "change", () => change({ warnedTopics: warnedTopics() }));
+when("historyDays", "change", () => change({ historyDays: Number(byId("historyDays", HTMLSelectElement).value) }));
 for (const name of ADDRESSES) when(name, "input", async () => void typed.add(name));
 when("save-server", "click", () => change(addresses()));
 when("forget", "click", async () => done(await ask("forget-hosts", {})));
+
+when("reset-local", "click", async () => {
+  show(await ask("reset-local", {}));
+  showStatus(say("options_local_reset_done"));
+});
 
 when("learn", "click", async () => {
   showStatus(say("options_learning"));
@@ -87,14 +115,44 @@ async function turned(name: Switch): Promise<void> {
   return change({ [name]: on });
 }
 
+async function pauseUntil(pausedUntil: number, focused: string): Promise<void> {
+  await change({ pausedUntil });
+  // The button that was pressed is gone.
+  byId(focused, HTMLElement).focus();
+}
+
+/** One box for each sensitive topic. */
+function offerWarnedTopics(): void {
+  for (const topic of TOPICS.keys()) {
+    if (topic === NON_SENSITIVE) continue;
+    const line = newElement("label", "", "check");
+    const box = newElement("input");
+    box.type = "checkbox";
+    box.value = String(topic);
+    line.append(box, newElement("span", topicTitle(topic)));
+    byId("warned-topics", HTMLElement).append(line);
+  }
+}
+
+function topicBoxes(): HTMLInputElement[] {
+  return [...byId("warned-topics", HTMLElement).querySelectorAll("input")];
+}
+
+function warnedTopics(): number[] {
+  return topicBoxes().flatMap((box) => (box.checked ? [Number(box.value)] : []));
+}
+
 function addresses(): Pick<Settings, "server" | "invitation"> {
   return { server: input("server").value.trim(), invitation: input("invitation").value };
 }
 
 async function change(settings: Partial<Settings>): Promise<void> {
+  changes += 1;
+  const mine = changes;
   const view = await ask("change", { settings });
   if (settings.server !== undefined) typed.clear();
-  done(view);
+  // An answer to an earlier change does not know this one, and would put its switch back.
+  if (mine === changes) done(view);
 }
 
 function done(view: OptionsView): void {
@@ -125,14 +183,29 @@ function show(view: OptionsView): void {
   input("threshold").value = String(settings.threshold);
   showThreshold(settings.threshold);
   for (const name of ADDRESSES) if (!typed.has(name)) input(name).value = settings[name];
-  byId("remembered", HTMLElement).textContent = say("options_remembered", String(view.rememberedHosts));
-  byId("forget", HTMLButtonElement).disabled = view.rememberedHosts === 0;
+  showPause(settings);
+  for (const box of topicBoxes()) box.checked = settings.warnedTopics.includes(Number(box.value));
+  byId("warned-topics", HTMLFieldSetElement).disabled = !settings.warnings;
+  showDays(settings.historyDays);
+  showHosts(view);
   byId("learn", HTMLButtonElement).disabled = !settings.contributing && !settings.studies;
   showSites("off", "offSites", settings.offSites);
   showSites("unwarned", "unwarnedSites", settings.unwarnedSites);
+  showSites("unblocked", "unblockedSites", settings.unblockedSites);
   showLearning(view);
   showStudy(view);
   showLists(view);
+  showLocal(view);
+}
+
+function showLocal({ local: { corrections, possible } }: OptionsView): void {
+  const key = possible
+    ? corrections === 0
+      ? "options_local_none"
+      : "options_local_count"
+    : "options_local_impossible";
+  byId("local-state", HTMLElement).textContent = say(key, String(corrections));
+  byId("reset-local", HTMLButtonElement).disabled = corrections === 0;
 }
 
 function showStudy({ study, studyNote }: OptionsView): void {
@@ -152,7 +225,38 @@ function showThreshold(value: number): void {
   byId("threshold-value", HTMLOutputElement).value = percent(value);
 }
 
-function showSites(id: "off" | "unwarned", list: "offSites" | "unwarnedSites", sites: string[]): void {
+function showPause(settings: Settings): void {
+  const paused = isResting(settings);
+  byId("pause", HTMLButtonElement).hidden = paused;
+  byId("pause", HTMLButtonElement).disabled = !settings.classifying;
+  byId("resume", HTMLElement).hidden = !paused;
+  byId("paused", HTMLElement).textContent = paused ? say("options_paused", timeOfDay(settings.pausedUntil)) : "";
+}
+
+function showDays(days: number): void {
+  const offered = [...new Set([...DAYS, days])].sort((one, other) => one - other);
+  const choice = byId("historyDays", HTMLSelectElement);
+  choice.replaceChildren(...offered.map((many) => new Option(say("options_days", String(many)), String(many))));
+  choice.value = String(days);
+}
+
+/** Each host can be forgotten by itself. */
+function showHosts({ hosts }: OptionsView): void {
+  const date = new Intl.DateTimeFormat(language(), { dateStyle: "medium" });
+  byId("remembered-count", HTMLElement).textContent = say("options_remembered", String(hosts.length));
+  byId("remembered-hosts", HTMLElement).replaceChildren(
+    ...hosts.map(({ host, topic, time }) =>
+      entry(
+        say("options_remembered_entry", host, topicTitle(topic), date.format(time)),
+        async () => done(await ask("forget-host", { host })),
+        host,
+      ),
+    ),
+  );
+  byId("forget", HTMLButtonElement).disabled = hosts.length === 0;
+}
+
+function showSites(id: "off" | "unwarned" | "unblocked", list: SiteList, sites: string[]): void {
   byId(id, HTMLElement).hidden = sites.length === 0;
   const entries = sites.map((site) => entry(site, async () => done(await ask("unlist-site", { list, site }))));
   byId(`${id}-sites`, HTMLElement).replaceChildren(...entries);
@@ -170,10 +274,10 @@ function showLists({ lists }: OptionsView): void {
 }
 
 /** A line with a button that removes it. */
-function entry(text: string, remove: () => Promise<void>): HTMLElement {
+function entry(text: string, remove: () => Promise<void>, name = text): HTMLElement {
   const line = newElement("li");
   const button = newElement("button", say("options_remove"));
-  button.setAttribute("aria-label", say("options_remove_named", text));
+  button.setAttribute("aria-label", say("options_remove_named", name));
   button.addEventListener("click", () => {
     // The button goes with its line; whoever is on it must not be lost.
     byId("status", HTMLElement).focus();

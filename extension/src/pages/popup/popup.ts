@@ -1,23 +1,28 @@
-/** The popup: what the page is about, which words led to that, its trackers, and a way to correct it. */
+/** The popup: what the page is about, a way to correct that, its trackers, and what is done about them. */
 
 import { browser } from "../../browser";
-import { NON_SENSITIVE } from "../../core/taxonomy";
-import { aboutTopic, say, topicTitle } from "../../localise";
+import { say, topicTitle } from "../../localise";
 import { ask, type PopupView } from "../../messages";
 import { newsText } from "../shared/news_text";
-import { byId, newElement, percent, putTexts, showingProblems, showStatus, when } from "../shared/page";
-import { letterOf, offerTopics } from "../shared/topics";
+import { byId, putTexts, showingProblems, showStatus, when } from "../shared/page";
+import { offerTopics } from "../shared/topics";
 import { listenToJoin, offerToJoin } from "./join";
 import { showStudy } from "./study";
+import { showTrackers } from "./trackers";
+import { showVerdict } from "./verdict";
 
 const AGAIN_MS = 1000;
-const MOST_SURE = 0.99;
+const PAUSE_MINUTES = 60;
 
 let view: PopupView | null = null;
+/** How many answers to clicks are waited for. */
+let waiting = 0;
+/** Counts clicks: what was asked before the latest one is out of date when it is answered. */
+let clicks = 0;
 
 putTexts();
 const choice = byId("topic", HTMLSelectElement);
-choice.append(new Option(say("popup_choose_placeholder"), ""));
+choice.append(new Option(say("popup_choose"), ""));
 offerTopics(choice);
 
 when("options", "click", () => browser.runtime.openOptionsPage());
@@ -28,21 +33,22 @@ when("agree", "click", () => label(view?.shown ?? undefined));
 when("correct", "click", () => label(choice.value === "" ? undefined : Number(choice.value)));
 when("take-back", "click", async () => {
   if (view === null) return;
-  show(await ask("take-back", { document: view.document, url: view.url }));
-  showStatus(say("popup_taken_back"));
-  byId("status", HTMLElement).focus();
+  const { document, url } = view;
+  await change(() => ask("take-back", { document, url }));
+  focusStatus("popup_taken_back");
 });
 when("hide-news", "click", async () => {
-  if (view?.news == null) return;
-  show(await ask("hide-news", { tab: await shownTab(), version: view.news.version }));
+  const version = view?.news?.version;
+  if (version === undefined) return;
+  await change(async () => ask("hide-news", { tab: await shownTab(), version }));
   // The button that was pressed is gone.
-  byId("status", HTMLElement).focus();
+  byId("options", HTMLElement).focus();
 });
 for (const id of ["task-open", "task-next"])
   when(id, "click", async () => {
-    const next = view?.study?.next;
-    if (next == null) return;
-    show(await ask("open-task", { tab: await shownTab(), task: next.id }));
+    const task = view?.study?.next?.id;
+    if (task === undefined) return;
+    await change(async () => ask("open-task", { tab: await shownTab(), task }));
     // What was said of the task before does not hold for this one.
     showStatus("");
   });
@@ -51,19 +57,43 @@ for (const [id, state] of [
   ["task-broken", "broken"],
 ] as const)
   when(id, "click", async () => {
-    const here = view?.study?.here;
-    if (here == null) return;
-    show(await ask("end-task", { tab: await shownTab(), task: here.id, state }));
+    const task = view?.study?.here?.id;
+    if (task === undefined) return;
+    await change(async () => ask("end-task", { tab: await shownTab(), task, state }));
     // The button that was pressed is gone.
     byId("status", HTMLElement).focus();
   });
 when("topic", "change", async () => {
   byId("correct", HTMLButtonElement).disabled = choice.value === "";
 });
-when("site-on", "change", async () => {
-  if (view !== null)
-    show(await ask("site", { document: view.document, on: byId("site-on", HTMLInputElement).checked }));
+for (const [id, kind] of [
+  ["site-on", "site"],
+  ["block-on", "block-site"],
+] as const)
+  when(id, "change", async () => {
+    if (view === null) return;
+    const { document } = view;
+    const on = byId(id, HTMLInputElement).checked;
+    await change(() => ask(kind, { document, on }));
+  });
+when("allow", "click", async () => {
+  if (view === null) return;
+  const { document } = view;
+  await change(() => ask("block-site", { document, on: false }));
+  focusStatus("popup_allowed");
+  // What was blocked is asked for again.
+  await browser.tabs.reload(await shownTab());
 });
+for (const [id, minutes] of [
+  ["pause", PAUSE_MINUTES],
+  ["resume", 0],
+] as const)
+  when(id, "click", async () => {
+    await change(async () => ask("pause", { tab: await shownTab(), minutes }));
+    showStatus("");
+    // The button that was pressed is gone.
+    byId(id === "pause" ? "resume" : "pause", HTMLElement).focus();
+  });
 
 listenToJoin(refresh);
 void showingProblems(async () => offerToJoin(await shownTab()));
@@ -73,9 +103,35 @@ setInterval(() => void refresh(), AGAIN_MS);
 /** A page that still loads brings more trackers; what did not change is not drawn again. */
 async function refresh(): Promise<void> {
   await showingProblems(async () => {
+    const before = clicks;
     const fresh = await ask("popup", { tab: await shownTab() });
+    // Otherwise a switch would spring back until the answer to the click comes.
+    if (waiting > 0 || clicks !== before) return;
     if (JSON.stringify(fresh) !== JSON.stringify(view)) show(fresh);
   });
+}
+
+/** Do what a click asks for, and show what became of it. */
+async function change(work: () => Promise<PopupView>): Promise<void> {
+  clicks += 1;
+  waiting += 1;
+  const mine = clicks;
+  try {
+    const fresh = await work();
+    if (mine === clicks) show(fresh);
+  } catch (error) {
+    // A switch that had no effect goes back to what holds.
+    if (view !== null && mine === clicks) show(view);
+    throw error;
+  } finally {
+    waiting -= 1;
+  }
+}
+
+/** The button that was pressed may be gone: the focus goes where the outcome is said. */
+function focusStatus(key: string): void {
+  showStatus(say(key));
+  byId("status", HTMLElement).focus();
 }
 
 /** The tab below the popup; a test names it, for it opens the popup in a tab of its own. */
@@ -88,18 +144,19 @@ async function shownTab(): Promise<number> {
 
 async function label(topic: number | undefined): Promise<void> {
   if (view === null || topic === undefined) return;
-  const task = view.study?.here != null;
-  show(await ask("label", { document: view.document, url: view.url, label: topic }));
+  const { document, url, study } = view;
+  await change(() => ask("label", { document, url, label: topic }));
   choice.value = "";
   byId("correct", HTMLButtonElement).disabled = true;
-  showStatus(say(task ? "study_thanks" : "popup_thanks"));
-  // The button that was pressed may be gone.
-  byId("status", HTMLElement).focus();
+  // The thanks take the place of what was unfolded.
+  byId("who", HTMLDetailsElement).open = false;
+  focusStatus(study?.here != null ? "study_thanks" : thanks(view));
 }
 
 function show(fresh: PopupView): void {
   view = fresh;
-  const ready = fresh.state === "ready";
+  const { state } = fresh;
+  const ready = state === "ready";
   // On the page of a task there is only what the task needs, so that all of it can be seen at once.
   const task = fresh.study?.here != null;
   byId("news", HTMLElement).hidden = fresh.news === null || task;
@@ -107,17 +164,28 @@ function show(fresh: PopupView): void {
   showStudy(fresh);
   showVerdict(fresh);
   byId("verdict", HTMLElement).hidden = task && (fresh.hidden || fresh.label !== null || !ready);
+  showOpinion(fresh, task);
   showTrackers(fresh);
-  byId("welcome", HTMLElement).hidden = fresh.state !== "no-consent";
-  byId("opinion", HTMLElement).hidden = !ready;
-  // Where nothing was said there is nothing to agree to: a guess would become a label.
-  byId("agreeing", HTMLElement).hidden = fresh.shown === null || fresh.label !== null;
-  // What was said of a task can be changed, but not taken back.
-  byId("own", HTMLElement).hidden = fresh.label === null || task;
-  byId("question", HTMLElement).textContent = question(fresh);
-  byId("site", HTMLElement).hidden = fresh.site === "" || fresh.state === "no-consent" || (task && ready);
-  byId("site-on", HTMLInputElement).checked = fresh.state !== "off";
+  byId("welcome", HTMLElement).hidden = state !== "no-consent";
+  byId("resume", HTMLElement).hidden = state !== "paused";
+  const active = state !== "no-consent" && state !== "paused";
+  byId("footer", HTMLElement).hidden = state === "no-consent" || (task && ready);
+  byId("site", HTMLElement).hidden = fresh.site === "" || !active;
+  byId("site-on", HTMLInputElement).checked = state !== "off";
   byId("site-text", HTMLElement).textContent = say("popup_site", fresh.site);
+  byId("local", HTMLElement).hidden = !fresh.local;
+  byId("pause", HTMLElement).hidden = !active || task;
+  byId("history", HTMLElement).hidden = task;
+}
+
+/** The ways to say what the page is about. */
+function showOpinion(fresh: PopupView, task: boolean): void {
+  byId("opinion", HTMLElement).hidden = fresh.state !== "ready";
+  // Where nothing was said there is nothing to agree to: a guess would become a label.
+  byId("agree", HTMLElement).hidden = fresh.shown === null || fresh.label !== null;
+  // What was said of a task can be changed, but not taken back.
+  byId("take-back", HTMLElement).hidden = fresh.label === null || task;
+  byId("question", HTMLElement).textContent = question(fresh);
 }
 
 /** What stands above the ways to answer. */
@@ -126,60 +194,8 @@ function question(view: PopupView): string {
   return say(view.shown === null ? "popup_what" : "popup_right");
 }
 
-function showVerdict(view: PopupView): void {
-  const { shown, verdict } = view;
-  byId("letter", HTMLElement).replaceChildren(...(shown === null ? [] : [letterOf(shown)]));
-  byId("sentence", HTMLElement).textContent = sentence(view);
-  const told = verdict !== null && tellsChance(view, verdict.topic);
-  byId("sure", HTMLElement).textContent = told
-    ? say("popup_sure", topicTitle(verdict.topic), confidence(verdict.probabilities[verdict.topic]!))
-    : "";
-  const words = told && view.study?.here == null ? verdict.words : [];
-  byId("leading", HTMLElement).hidden = words.length === 0;
-  byId("words", HTMLElement).replaceChildren(
-    ...words.map(({ word, share }) => {
-      const entry = newElement("li", `${word} `);
-      entry.append(newElement("span", percent(share), "faint"));
-      return entry;
-    }),
-  );
-}
-
-/**
- * Whether the most probable class is named with its probability: the model's answer, and a topic that is not probable
- * enough. Where EITR cannot tell, it never says "not sensitive".
- */
-function tellsChance({ label, cannotTell }: PopupView, topic: number): boolean {
-  if (label !== null) return false;
-  return cannotTell === null || (cannotTell === "close" && topic !== NON_SENSITIVE);
-}
-
-/** No model is ever quite sure. */
-function confidence(share: number): string {
-  return share > MOST_SURE ? `> ${percent(MOST_SURE)}` : percent(share);
-}
-
-function sentence({ state, shown, cannotTell }: PopupView): string {
-  if (state === "no-consent") return say("popup_no_consent");
-  if (state === "not-a-page") return say("popup_not_a_page");
-  if (state === "off") return say("popup_off");
-  if (state === "waiting") return say("popup_waiting");
-  if (shown === null) return say(`popup_cannot_tell_${cannotTell}`);
-  return shown === NON_SENSITIVE ? say("popup_not_sensitive") : say("popup_about", aboutTopic(shown));
-}
-
-function showTrackers({ state, trackers, others, remembered, shown, study }: PopupView): void {
-  byId("trackers", HTMLElement).hidden = (state !== "ready" && state !== "waiting") || study?.here != null;
-  const companies = new Set(trackers.map(({ company }) => company)).size;
-  const key = ["popup_trackers_none", "popup_trackers_one"][companies] ?? "popup_trackers";
-  byId("tracker-count", HTMLElement).textContent = say(key, String(companies));
-  byId("next-visit", HTMLElement).hidden = !remembered || shown === null || shown === NON_SENSITIVE;
-  const categories = Map.groupBy(trackers, ({ category }) => category);
-  byId("companies", HTMLElement).replaceChildren(
-    ...[...categories].flatMap(([category, parties]) => [
-      newElement("dt", say(`category_${category.replaceAll("-", "_")}`)),
-      newElement("dd", parties.map(({ company }) => company).join(", ")),
-    ]),
-  );
-  byId("others", HTMLElement).textContent = others.length === 0 ? "" : say("popup_others", others.join(", "));
+/** Where something is learned from the person's word, which depends on what they allow. */
+function thanks({ learns: { local, contributing } }: PopupView): string {
+  if (local) return contributing ? "popup_thanks_both" : "popup_thanks_local";
+  return contributing ? "popup_thanks_shared" : "popup_thanks";
 }

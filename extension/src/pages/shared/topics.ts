@@ -13,6 +13,13 @@ export function letterOf(topic: number): HTMLElement {
   return element;
 }
 
+/** A question mark in place of a letter: the class is not known. */
+export function unknownLetter(): HTMLElement {
+  const element = newElement("span", "?", "letter");
+  element.setAttribute("aria-hidden", "true");
+  return element;
+}
+
 /** Fill a drop-down with all classes. */
 export function offerTopics(select: HTMLSelectElement): void {
   for (const topic of TOPICS.keys()) select.append(new Option(topicTitle(topic), String(topic)));

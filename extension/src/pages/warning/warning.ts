@@ -1,12 +1,13 @@
 /**
- * The page that stands before a site known as sensitive and tracked. Where the person wanted to go is in the fragment,
+ * The page that stands before a site or a page known as sensitive and tracked. Somebody may look over the person's
+ * shoulder: what the page is about is said only if they ask, and is neither in the title nor in the address. Where the person wanted to go is in the fragment,
  * put there by the browser's rule; the worker says whether it may be trusted, and only an address that the worker gave
  * back is ever opened.
  */
 
 import { browser } from "../../browser";
 import { aboutTopic, say } from "../../localise";
-import { ask, type WarningView } from "../../messages";
+import { ask, type Quiet, type WarningView } from "../../messages";
 import { byId, newElement, putTexts, showingProblems, when } from "../shared/page";
 import { letterOf } from "../shared/topics";
 
@@ -32,8 +33,7 @@ when("back", "click", async () => {
   const tab = await browser.tabs.getCurrent();
   if (tab?.id !== undefined) await browser.tabs.remove(tab.id);
 });
-when("continue", "click", () => goOn("continue"));
-when("never", "click", () => goOn("never"));
+when("continue", "click", goOn);
 
 /** Say whether the browser begins to leave this page; the page that it goes to may take as long as it likes. */
 function leaves(go: () => void): Promise<boolean> {
@@ -47,20 +47,19 @@ function leaves(go: () => void): Promise<boolean> {
 /** Where this page was shown for: meanwhile the host may be forgotten, from another tab, and nothing is in the way. */
 let given = "";
 
-async function goOn(how: "continue" | "never"): Promise<void> {
+async function goOn(): Promise<void> {
+  const quiet = byId("quiet", HTMLSelectElement).value as Quiet;
   try {
-    location.replace((await ask(how, { target: wanted })).target);
+    location.replace((await ask("continue", { target: wanted, quiet })).target);
   } catch (error) {
     if (given === "") throw error;
     location.replace(given);
   }
 }
 
-function show({ target, host, topic, companies }: WarningView): void {
+function show({ target, host, topic, companies, blocks }: WarningView): void {
   given = target;
-  byId("letter", HTMLElement).replaceChildren(letterOf(topic));
   byId("host", HTMLElement).textContent = host;
-  byId("about", HTMLElement).textContent = say("warning_about", aboutTopic(topic));
   const key = companies.length === 1 ? "warning_followed_one" : "warning_followed";
   byId("followed", HTMLElement).textContent = say(key, String(companies.length));
   const named = companies.slice(0, MOST_COMPANIES).map((company) => newElement("li", company));
@@ -69,6 +68,14 @@ function show({ target, host, topic, companies }: WarningView): void {
   byId("companies", HTMLElement).replaceChildren(...named);
   byId("left", HTMLElement).textContent = say(late ? "warning_begun" : "warning_nothing_left");
   byId("address", HTMLElement).textContent = say("warning_address", target);
-  for (const id of ["known", "continue", "never", "address"]) byId(id, HTMLElement).hidden = false;
+  byId("blocks", HTMLElement).hidden = !blocks;
+  when("why", "click", async () => {
+    const about = byId("about", HTMLElement);
+    about.hidden = !about.hidden;
+    if (about.hidden) about.replaceChildren();
+    else about.append(letterOf(topic), newElement("span", say("warning_about", aboutTopic(topic))));
+    byId("why", HTMLElement).setAttribute("aria-expanded", String(!about.hidden));
+  });
+  for (const id of ["known", "continue", "quieter", "address"]) byId(id, HTMLElement).hidden = false;
   byId("back", HTMLElement).focus();
 }

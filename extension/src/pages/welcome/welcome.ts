@@ -1,5 +1,6 @@
 /**
  * The first page: three questions, each with its own box, none of them ticked. Until they are answered nothing happens.
+ * Whoever was not invited sees one of them: EITR needs no server.
  */
 
 import { BadInput } from "../../core/bad_input";
@@ -19,15 +20,12 @@ void showingProblems(showChoices).finally(() => {
   byId("save", HTMLButtonElement).disabled = false;
 });
 
-for (const id of ["contributing", "studies"]) when(id, "change", async () => showWhere());
-
 when("link", "change", async () => {
   const text = box("link").value.trim();
   if (text === "") return;
   const { server, invitation } = linked(text);
   box("server").value = server;
   box("invitation").value = invitation;
-  showWhere();
   showStatus(say("welcome_linked", server));
 });
 
@@ -58,13 +56,7 @@ async function showChoices(): Promise<void> {
   box("studies").checked = settings.studies;
   box("server").value = settings.server;
   box("invitation").value = settings.invitation;
-  showWhere();
-}
-
-/** Server and code are asked for where they are of use, or known from a link. */
-function showWhere(): void {
-  const asked = box("contributing").checked || box("studies").checked;
-  byId("where", HTMLElement).hidden = !asked && box("server").value === "";
+  byId("invited", HTMLDetailsElement).open = settings.server !== "" || settings.contributing || settings.studies;
 }
 
 function linked(text: string): Invitation {
