@@ -130,7 +130,7 @@ def test_no_page_of_ours_shows_in_a_frame(extension, page):
     for name in ("warning", "popup", "options", "welcome", "sent", "history"):
         page.evaluate(FRAME, extension.url(name))
         page.evaluate(FRAME, dynamic_address(extension).replace("warning", name))
-    assert len(page.frames) == 11
+    assert len(page.frames) == 13
     texts = [
         frame.evaluate("document.body?.innerText ?? ''") for frame in page.frames[1:] if "chrome-extension" in frame.url
     ]

@@ -237,7 +237,7 @@ def remember(extension: Any, site: Site) -> None:
     dot = f'<img src="{site.address("www.google-analytics.com", "/dot.gif")}" alt="">'
     page = extension.context.new_page()
     page.goto(site.put("clinic.test", "/", document(HEALTH + dot)))
-    extension.wait_for_badge(page, "H2")
+    extension.wait_for_badge(page, "H1")
     page.close()
 
 

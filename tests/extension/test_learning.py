@@ -30,13 +30,13 @@ STORED = """(key) => new Promise((done) => {
     asked.onsuccess = () => { opening.result.close(); done(asked.result ?? null) };
   };
 })"""
-STORED_POOLS = """() => new Promise((done) => {
+STORED_POOL = """() => new Promise((done) => {
   const opening = indexedDB.open("eitr");
   opening.onsuccess = () => {
-    const asked = opening.result.transaction("model").objectStore("model").getAll();
+    const asked = opening.result.transaction("model").objectStore("model").get("pool");
     asked.onsuccess = () => {
       opening.result.close();
-      done(asked.result.filter(({ weights }) => weights === undefined).map(({ sha256 }) => sha256));
+      done(asked.result?.sha256 ?? null);
     };
   };
 })"""
@@ -220,7 +220,7 @@ def test_the_pool_is_fetched_once_and_replaced_by_the_next(contributing, server)
     server.round = 3
     contributing.store_labelled_pages(7)
     assert contributing.learn()["learning"]["last"] == "learning_sent"
-    assert contributing.desk.evaluate(STORED_POOLS) == [server.manifest()["pool"]["sha256"]]
+    assert contributing.desk.evaluate(STORED_POOL) == server.manifest()["pool"]["sha256"]
 
 
 def shorter_pool(pages: int, entries: int) -> bytes:
@@ -254,7 +254,7 @@ def test_a_wrong_pool_is_not_used(contributing, server, pool):
     server.spoiled[POOL_PATH] = (200, POOL[:-1] + b"\x01", {})
     assert contributing.learn()["learning"]["last"] == "learning_not_understood"
     assert server.updates == {}
-    assert contributing.desk.evaluate(STORED_POOLS) == []
+    assert contributing.desk.evaluate(STORED_POOL) is None
     server.spoiled.clear()
     assert contributing.learn()["learning"]["last"] == "learning_sent"
 

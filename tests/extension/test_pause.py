@@ -41,7 +41,7 @@ def test_who_pauses_is_left_alone_until_they_end_it(agreed, site):
     page = agreed.context.new_page()
     page.goto(site.put("clinic.test", "/", tracked(site, HEALTH)))
     agreed.wait_for_badge(page, "H2")
-    until(lambda: agreed.desk.evaluate(RULES) == 1, what="the rule of the warning")
+    until(lambda: agreed.desk.evaluate(RULES) == 3, what="the rule of the warning and the two of blocking")
     popup = agreed.popup(page)
     popup.click("#pause")
     popup.wait_for_selector("#resume", state="visible")
@@ -61,7 +61,7 @@ def test_who_pauses_is_left_alone_until_they_end_it(agreed, site):
     popup.click("#resume")
     agreed.wait_for_badge(page, "H")
     agreed.wait_for_badge(other, "H")
-    assert agreed.desk.evaluate(RULES) == 1
+    until(lambda: agreed.desk.evaluate(RULES) == 3, what="the rules as they were")
     assert agreed.desk.evaluate(DEFAULT_BADGE) == ""
     assert agreed.view(other)["trackers"] == [], "what the page asked for during the pause is not known"
 

@@ -5,6 +5,9 @@ import pytest
 from .browser import unfold, until
 from .pages import FOOTBALL, HEALTH, RELIGION, tracked
 
+BLOCKED_ON = """async () => (await chrome.declarativeNetRequest.getDynamicRules())
+  .filter(({ action }) => action.type === "block").map(({ condition }) => condition.initiatorDomains)"""
+
 
 def test_a_switch_does_not_spring_back(agreed, site):
     """The popup asks every second how things are; an answer that was given before the click must not undo it."""
@@ -142,7 +145,8 @@ def test_remembered_hosts_are_listed_and_forgotten_one_by_one(agreed, site):
     options.get_by_role("button", name="Remove nurses.test").click()
     until(lambda: len(ask({"kind": "options"})["hosts"]) == 1, what="one host less")
     assert ask({"kind": "options"})["hosts"][0]["host"] == "clinic.test"
-    assert agreed.desk.evaluate("chrome.declarativeNetRequest.getDynamicRules().then((found) => found.length)") == 1
+    agreed.worker_has_finished()
+    assert agreed.desk.evaluate(BLOCKED_ON) == [["clinic.test"]]
 
 
 def test_the_new_switches_of_the_options_hold(agreed):
@@ -180,11 +184,11 @@ def test_the_popup_works_with_the_keyboard_alone(agreed, site):
     popup.keyboard.press("Tab")
     popup.keyboard.press("Enter")
     agreed.wait_for_badge(page, "R2")
-    assert popup.evaluate("document.activeElement.id") == "status"
+    until(lambda: popup.evaluate("document.activeElement.id") == "status", what="the focus on what was said")
     popup.focus("#pause")
     popup.keyboard.press("Space")
     popup.wait_for_selector("#resume", state="visible")
-    assert popup.evaluate("document.activeElement.id") == "resume"
+    until(lambda: popup.evaluate("document.activeElement.id") == "resume", what="the focus on the end of the pause")
     popup.keyboard.press("Space")
     popup.wait_for_selector("#pause", state="visible")
 

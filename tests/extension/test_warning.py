@@ -38,6 +38,9 @@ def test_the_second_visit_is_preceded_by_a_warning_and_no_request_leaves(agreed,
     agreed.wait_for_badge(page, "H2")
 
 
+SESSION_RULES = "chrome.declarativeNetRequest.getSessionRules().then((found) => found.length)"
+
+
 def redirections(agreed):
     """Return the rules that lead to the warning."""
     return agreed.desk.evaluate(
@@ -250,6 +253,7 @@ def test_a_site_that_was_switched_off_in_one_tab_is_not_noted_in_another(agreed,
         agreed.wait_for_badge(page, "H2")
     agreed.popup(first).uncheck("#site-on")
     agreed.wait_for_badge(second, "")
+    until(lambda: agreed.desk.evaluate(SESSION_RULES) == 0, what="the end of blocking")
     second.evaluate("(to) => { new Image().src = to }", site.address("www.googletagmanager.com", "/late.gif"))
     until(lambda: site.asked_of("www.googletagmanager.com"), what="the late request")
     agreed.worker_has_finished()
