@@ -121,6 +121,7 @@ def test_where_no_cache_can_be_written_functions_still_work(package, tmp_path):
     assert (package / "__pycache__").is_file()
 
 
+@pytest.mark.long
 @needs_the_jit
 def test_where_no_cache_can_be_written_a_folder_can_be_given(package, tmp_path):
     (package / "__pycache__").write_text("")
@@ -196,6 +197,7 @@ def test_the_folder_can_be_moved(package, tmp_path):
     assert call(package) == (22, "1")
 
 
+@pytest.mark.long
 @needs_the_jit
 def test_pruning_deletes_what_an_edit_made_useless_and_nothing_else(package, tmp_path):
     cache = tmp_path / "cache"

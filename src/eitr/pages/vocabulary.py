@@ -204,9 +204,7 @@ def _check(words: tuple[str, ...], idf: NDArray[np.float64]) -> None:
         raise InputError(f"every IDF must be above 0 and at most {MAX_IDF:g}")
     if len(set(words)) != len(words):
         raise InputError("a word occurs twice in the vocabulary")
-    for word in words:
-        if tokens(word) != [word]:
-            raise InputError(f"{word[:50]!r} in the vocabulary is not a token: no page can have it")
+    _check_tokens(words)
 
 
 def _check_forms(forms: Mapping[str, int], words: tuple[str, ...]) -> None:
@@ -218,5 +216,13 @@ def _check_forms(forms: Mapping[str, int], words: tuple[str, ...]) -> None:
             raise InputError(f"the form {form[:50]!r} in the vocabulary counts as no word of it")
         if form in own:
             raise InputError(f"{form[:50]!r} in the vocabulary is both a word and a form")
-        if tokens(form) != [form]:
-            raise InputError(f"{form[:50]!r} in the vocabulary is not a token: no page can have it")
+    _check_tokens(list(forms))
+
+
+def _check_tokens(words: Sequence[str]) -> None:
+    # All at once takes a tenth of the time; word by word only to say which one is wrong.
+    if tokens(" ".join(words)) == list(words):
+        return
+    for word in words:
+        if tokens(word) != [word]:
+            raise InputError(f"{word[:50]!r} in the vocabulary is not a token: no page can have it")

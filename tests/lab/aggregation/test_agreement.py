@@ -38,6 +38,12 @@ SETTINGS = {
 """Settings of the runs of one batch: they go round."""
 
 
+REMEMBERING = [
+    name if name in ("fused", "reputation") else pytest.param(name, marks=pytest.mark.long) for name in ALL_RULES
+]
+"""All rules; in the everyday tests those that remember most."""
+
+
 def mixed(name: str, runs: int):
     chosen = SETTINGS.get(name, ({},))
     return [make_rule(name, **chosen[run % len(chosen)]) for run in range(runs)]
@@ -61,7 +67,7 @@ def test_histories_of_runs_with_different_settings_agree_round_by_round(name, cl
     assert_agreement(mixed(name, 3), given_rounds, kernels="torch")
 
 
-@pytest.mark.parametrize("name", ALL_RULES)
+@pytest.mark.parametrize("name", REMEMBERING)
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 20), st.integers(1, 8), st.integers(0, 2**32))
 @examples(40, 12)
 def test_clients_that_come_and_go_are_remembered_as_on_the_cpu(name, clients, absent, parameters, rounds, seed):

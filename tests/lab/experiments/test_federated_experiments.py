@@ -43,7 +43,7 @@ def test_a_table_is_rectangular_and_holds_plain_values(id):
     assert {type(cell) for row in table.rows for cell in row} <= {str, int, float, type(None)}
 
 
-@pytest.mark.parametrize("id", FEDERATED)
+@pytest.mark.parametrize("id", [*FEDERATED[:2], *(pytest.param(id, marks=pytest.mark.long) for id in FEDERATED[2:])])
 def test_a_figure_is_drawn_with_text_as_text_and_without_images(id):
     figure = experiment(id).figure(results_of(id))
     svg = figure_svg(figure)

@@ -1,7 +1,10 @@
 """The dashboard of a server with a past, and a browser without scripts that uses it."""
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +16,14 @@ from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from eitr.server.composition.app import application
-from eitr.server.composition.wiring import build_services
+from eitr.server.composition.wiring import build_services, prepared_database
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import AuditRow
 from eitr.server.domain import operators
 from eitr.server.domain.keys import Key
 from eitr.server.domain.services import Services
-from eitr.server.settings import read_settings
+from eitr.server.settings import ServerSettings, read_settings
 from tests.server.dashboard.example import OPERATOR, PASSWORD, Example, fill, make_operator
 
 HERE = "http://eitr.test"
@@ -96,8 +99,40 @@ def _cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operators, "_NOBODY", quick.hash("nobody"))
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A folder with keys and database, which tests copy: to fill a database anew takes a second."""
+
+    folder: Path
+    example: Example | None
+
+
+@pytest.fixture(scope="session")
+def begun_sites(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool, bool], Begun]:
+    """A function that returns what a server starts with: `empty`, or with a past and perhaps a round under way."""
+
+    @cache
+    def begin(empty: bool, under_way: bool) -> Begun:
+        folder = tmp_path_factory.mktemp("begun")
+        settings = read_settings(folder=folder, worker=False)
+        return Begun(folder, _begin(settings, empty=empty, under_way=under_way))
+
+    return begin
+
+
+def _begin(settings: ServerSettings, *, empty: bool, under_way: bool) -> Example | None:
+    key, kept = Key.of(settings.folder), Database(settings.database_address)
+    schema.upgrade(kept)
+    example = None if empty else fill(kept, key, under_way=under_way)
+    make_operator(kept)
+    kept.close()
+    if empty:
+        prepared_database(settings)[0].close()
+    return example
+
+
 @pytest.fixture
-def make_site(tmp_path: Path) -> Iterator[MakeSite]:
+def make_site(tmp_path: Path, begun_sites: Callable[[bool, bool], Begun]) -> Iterator[MakeSite]:
     """A function that makes a server; `empty`: nothing has happened on it yet."""
     made: list[Site] = []
 
@@ -106,11 +141,12 @@ def make_site(tmp_path: Path) -> Iterator[MakeSite]:
         given = read_settings(
             folder=folder, database=database, worker=False, **{"requests_per_minute": 1_000_000, **settings}
         )
-        key, kept = Key.of(folder), Database(given.database_address)
-        schema.upgrade(kept)
-        example = None if empty else fill(kept, key, under_way=under_way)
-        make_operator(kept)
-        kept.close()
+        if database == "" and "first_model" not in settings:
+            begun = begun_sites(empty, under_way)
+            shutil.copytree(begun.folder, folder)
+            example = begun.example
+        else:
+            example = _begin(given, empty=empty, under_way=under_way)
         made.append(Site(build_services(given), example))
         return made[-1]
 

@@ -8,11 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.server.dashboard.conftest import Browser, MakeSite, Site, _cheap_passwords, make_site
+from tests.server.dashboard.conftest import Browser, MakeSite, Site, _cheap_passwords, begun_sites, make_site
 from tests.server.dashboard.served import offer_packages
 from tests.server.study_site.study import SLUG, ExampleStudy
 
-__all__ = ["_cheap_passwords", "make_site"]
+__all__ = ["_cheap_passwords", "begun_sites", "make_site"]
 BASE = f"/study/{SLUG}"
 
 
