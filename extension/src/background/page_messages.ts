@@ -19,7 +19,7 @@ import { publishedAnswer, showAllBadges, shownAnswer } from "./badge";
 import { blockingView } from "./blocking/blocked_requests";
 import { syncSiteRules } from "./blocking/site_rules";
 import { syncTabRules } from "./blocking/tab_rules";
-import { updateEffects } from "./document_effects";
+import { effectsAreDue, updateEffects } from "./document_effects";
 import {
   currentDocument,
   documentsLoaded,
@@ -27,7 +27,6 @@ import {
   type SeenDocument,
   saveDocuments,
   savedWords,
-  saveSoon,
   shownDocument,
 } from "./documents";
 import { eraseEverything } from "./erase";
@@ -84,7 +83,7 @@ export const HANDLERS: Handlers = {
       void syncStudy(false);
     }
     seen.label = label;
-    saveSoon(seen);
+    effectsAreDue(seen);
     await saveDocuments();
     // Nobody wants to be asked before a page that is about nothing sensitive to them. What is blocked stays the same.
     if (label === NON_SENSITIVE) await beQuiet(hostOf(seen.url), Number.MAX_SAFE_INTEGER);
@@ -99,7 +98,7 @@ export const HANDLERS: Handlers = {
     if ((await taskOf(seen)) !== null) throw new Problem("problem_failed");
     await removeLabel(seen.url);
     seen.label = null;
-    saveSoon(seen);
+    effectsAreDue(seen);
     await saveDocuments();
     // Now: what is shown of this page follows from it.
     await judgeAgain();
