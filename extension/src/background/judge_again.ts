@@ -36,14 +36,15 @@ async function judgedBy(): Promise<string> {
 async function judgeTabAgain(tab: number): Promise<void> {
   const seen = currentDocument(tab);
   if (seen === undefined || seen.published === null || !(await settings()).classifying) return;
-  const before = seen.published;
+  const { published: before, label: said } = seen;
   const words = await savedWords(seen);
   const [judged, label] = await Promise.all([words && classifyAgain(words, before), labelOf(seen.url)]);
   // Meanwhile the tab may have gone elsewhere, or its page may have been read again.
   if (judged === undefined || currentDocument(tab) !== seen || seen.published !== before) return;
   seen.verdict = judged.verdict;
   seen.published = judged.published;
-  seen.label = label;
+  // A worker that was killed may have stored what the person said and no more. What they say meanwhile counts.
+  if (seen.label === said) seen.label = label;
   effectsAreDue(seen);
   await updateEffects(seen);
 }
