@@ -164,7 +164,7 @@ def _many_companies(extension: Extension, site: Site) -> Iterator[tuple[str, Pag
             yield "popup-24-companies", popup
             # As it looks when everything is blocked that can be.
             popup.evaluate("""() => {
-              document.querySelector("#blocked").textContent = "124 requests blocked.";
+              document.querySelector("#blocked").textContent = chrome.i18n.getMessage("popup_blocked", ["124"]);
               document.querySelector("#allow").hidden = false;
             }""")
             yield "popup-24-blocked", popup

@@ -41,7 +41,12 @@ class Survey:
         self.languages: set[str] = set()
 
 
-@pytest.fixture(scope="module", params=["en", pytest.param("de", marks=pytest.mark.long)])
+OTHER_LANGUAGES = ("de", "es", "fr", "it", "pt")
+
+
+@pytest.fixture(
+    scope="module", params=["en", *(pytest.param(language, marks=pytest.mark.long) for language in OTHER_LANGUAGES)]
+)
 def survey(request: pytest.FixtureRequest, started: Any) -> Survey:
     if not AXE.is_file():
         pytest.skip("axe-core is not installed; run npm ci")

@@ -63,6 +63,30 @@ def test_names_are_as_short_as_the_stores_want_them(language):
     assert len(said["description"]) <= 132
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_page_has_one_name_wherever_it_is_named(language):
+    said = sentences(language)
+    assert said["popup_history"] == said["history_title"]
+    assert said["history_title"] in said["options_history_about"]
+
+
+@pytest.mark.parametrize(
+    ("language", "wrong"),
+    [
+        ("fr", r"[^\u202f][;!?]|[^\u00a0]:|«[^\u00a0]|[^\u00a0]»|\d[^\u202f\d]?%|'"),
+        ("de", r"\d[^\u00a0\d]?%|\"|\w…"),
+        ("es", r"\d[^\u00a0\d]?%|\""),
+        ("it", r"\d\s%|\"|'"),
+        ("pt", r"\d\s%|\"|'"),
+        ("en", r"\d\s%"),
+    ],
+)
+def test_punctuation_is_that_of_the_language(language, wrong):
+    """Without spaces that do not break, a line could begin with a question mark."""
+    said = sentences(language)
+    assert {key: text for key, text in said.items() if re.search(wrong, re.sub(r"https?://[^\s,]*", "", text))} == {}
+
+
 def test_every_sentence_is_used_and_every_one_that_is_used_is_there():
     assert [key for key in ENGLISH if key not in used() and not key.startswith(MADE)] == []
     begins = {key.partition("_")[0] for key in ENGLISH}

@@ -155,32 +155,3 @@ def test_what_the_model_does_not_understand_is_not_called_harmless(agreed, site)
     popup.click("#correct")
     agreed.wait_for_badge(page, "H")
     until(lambda: "This page is about health" in popup.inner_text("#verdict"), what="the person's own word")
-
-
-def after_a_while(address):
-    """A script that goes elsewhere when a content script, which waits for an idle moment, would have read the page."""
-    go = f"location = '{address}'"
-    wait = f"requestIdleCallback(() => setTimeout(() => {{ {go} }}, 1500), {{ timeout: 9000 }})"
-    return f"<script>onload = () => {wait}</script>"
-
-
-def test_nothing_at_all_happens_in_private_windows(agreed, site):
-    """Playwright does not see the private window; the site does: the page tells it when it has been there a while."""
-    address = site.put("clinic.test", "/", tracked(site, HEALTH))
-    page = agreed.context.new_page()
-    page.goto(address)
-    agreed.wait_for_badge(page, "H2")
-    page.goto("about:blank")
-    agreed.worker_has_finished()
-    kept = agreed.desk.evaluate("chrome.storage.session.get(null)")
-    later = site.put("clinic.test", "/later", HEALTH.replace("</body>", f"{after_a_while('/left')}</body>"))
-    private = site.put("nurses.test", "/", tracked(site, HEALTH.replace("</body>", f"{after_a_while(later)}</body>")))
-    agreed.desk.evaluate("(url) => chrome.windows.create({ incognito: true, url }).then(() => null)", private)
-    # From a sensitive page with trackers, which is not read, to a host that is warned of in other windows.
-    until(lambda: "/left" in site.asked_of("clinic.test"), what="the private window to leave the second page")
-    assert site.asked_of("nurses.test"), "the private window was there"
-    agreed.worker_has_finished()
-    assert agreed.desk.evaluate("chrome.storage.session.get(null)") == kept
-    assert not [tab for tab in agreed.desk.evaluate("chrome.tabs.query({})") if tab["incognito"]]
-    ask = agreed.asking("options")
-    assert ask({"kind": "options"})["rememberedHosts"] == 1

@@ -1,13 +1,13 @@
 /** The badge of a tab in the toolbar: a letter with the number of trackers, a colour, and a title for screen readers. */
 
 import { browser } from "../browser";
-import { type Answer, answerOf } from "../core/answer";
 import { NON_SENSITIVE, TOPICS } from "../core/taxonomy";
 import { siteOf } from "../core/trackers";
 import { aboutTopic, say, timeOfDay } from "../localise";
-import { isResting, type Settings } from "../settings";
+import { isResting } from "../settings";
 import { hostOf } from "./address";
 import { currentDocument, openTabs, type SeenDocument } from "./documents";
+import { shownAnswer } from "./page_answer";
 import { settings } from "./settings_store";
 import { hidesPrediction, taskOf } from "./study/task_pages";
 import { companies, thirdPartiesOf, trackerData } from "./third_parties";
@@ -22,20 +22,6 @@ interface Badge {
 const MOST_SHOWN = 99;
 /** Two bars, as on the button of a player; the character for it is a coloured picture in some fonts. */
 const PAUSE_SIGN = "II";
-
-/** What is said about a document: the person's own word, else what the model can tell; null if it was not read yet. */
-export function shownAnswer({ label, verdict }: SeenDocument, { threshold }: Settings): Answer | null {
-  if (label !== null) return { topic: label, cannotTell: null };
-  return verdict && answerOf(verdict.probabilities, verdict.language, verdict.knownWords, threshold);
-}
-
-/**
- * The same without the local copy: the person's own word for the page, else what the published model says. What a
- * website can notice follows `publishedTopic`, which does not know the person's word either.
- */
-export function publishedAnswer(seen: SeenDocument, choices: Settings): Answer | null {
-  return shownAnswer({ ...seen, verdict: seen.published }, choices);
-}
 
 /** The latest update of each tab's badge: an older one that took longer must not overwrite it. */
 const latest = new Map<number, symbol>();

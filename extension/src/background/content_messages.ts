@@ -10,16 +10,8 @@ import type { ContentAnswer } from "../messages";
 import { mayRead } from "../settings";
 import { hostOf, pageAddress } from "./address";
 import { classify } from "./classify";
-import { updateEffects } from "./document_effects";
-import {
-  committed,
-  currentDocument,
-  documentsLoaded,
-  type SeenDocument,
-  saveDocuments,
-  saveSoon,
-  saveWords,
-} from "./documents";
+import { effectsAreDue, updateEffects } from "./document_effects";
+import { committed, currentDocument, documentsLoaded, type SeenDocument, saveDocuments, saveWords } from "./documents";
 import { labelOf } from "./labelled_pages";
 import { rememberedHosts } from "./remembered_hosts";
 import { settings } from "./settings_store";
@@ -48,7 +40,7 @@ export async function reported(message: object, sender: Sender): Promise<Content
   seen.verdict = judged.verdict;
   seen.published = judged.published;
   seen.label = label;
-  saveSoon(seen);
+  effectsAreDue(seen);
   await Promise.all([saveWords(seen, judged.words), saveDocuments()]);
   await updateEffects(seen);
   return { marks: choices.linkMarks && (await taskOf(seen)) === null };

@@ -41,6 +41,8 @@ export interface SeenDocument {
   task?: number;
   /** Its note in the history; absent if there is none. */
   visit?: NotedVisit;
+  /** Set while something has changed that badge, rules and notes do not follow yet (`document_effects.ts`). */
+  due?: true;
 }
 
 export interface Requests {
@@ -88,6 +90,11 @@ export function currentDocument(tab: number): SeenDocument | undefined {
 export function shownDocument(id: string): SeenDocument | undefined {
   const found = documents.get(id);
   return found !== undefined && tabs.get(found.tab) === id ? found : undefined;
+}
+
+/** The documents whose effects an earlier worker left undone. */
+export function dueDocuments(): SeenDocument[] {
+  return [...documents.values()].filter(({ due }) => due);
 }
 
 export function openTabs(): number[] {

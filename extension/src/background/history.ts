@@ -12,9 +12,9 @@ import { dayOf, daysLater } from "../day";
 import type { HistoryView, Presence, Visit } from "../messages";
 import { mayRead } from "../settings";
 import { hostOf } from "./address";
-import { publishedAnswer } from "./badge";
 import { read, write } from "./database";
 import { type NotedVisit, reachedHosts, type SeenDocument, saveDocuments, saveSoon } from "./documents";
+import { publishedTopic } from "./page_answer";
 import { settings } from "./settings_store";
 import { taskOf } from "./study/task_pages";
 import { companies, thirdPartiesOf, trackerData } from "./third_parties";
@@ -55,10 +55,10 @@ async function note(seen: SeenDocument): Promise<void> {
   const off = !mayRead(choices) || !choices.history || choices.offSites.includes(site);
   // The person was asked to come to the pages of a study: they say nothing about the person.
   if (off || site === "" || task !== null) return;
-  const answer = publishedAnswer(seen, choices);
-  if (answer === null) return;
-  const { topic } = answer;
-  if (topic === null || topic === NON_SENSITIVE) return withdraw(seen);
+  // No page sees what is noted, so the person's own word counts.
+  const topic = seen.label ?? publishedTopic(seen, choices);
+  if (topic === null) return;
+  if (topic === NON_SENSITIVE) return withdraw(seen);
   const present = presentOn(seen, known);
   const visit = seen.visit ?? (await newVisit(seen, site, present));
   if (visit !== undefined) await update(seen, visit, topic, present);

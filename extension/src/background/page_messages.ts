@@ -15,11 +15,11 @@ import {
 import { isResting, readServer, type Settings } from "../settings";
 import { hostOf } from "./address";
 import { changeAndApply } from "./apply_settings";
-import { publishedAnswer, showAllBadges, shownAnswer } from "./badge";
+import { showAllBadges } from "./badge";
 import { blockingView } from "./blocking/blocked_requests";
 import { syncSiteRules } from "./blocking/site_rules";
 import { syncTabRules } from "./blocking/tab_rules";
-import { updateEffects } from "./document_effects";
+import { effectsAreDue, updateEffects } from "./document_effects";
 import {
   currentDocument,
   documentsLoaded,
@@ -27,7 +27,6 @@ import {
   type SeenDocument,
   saveDocuments,
   savedWords,
-  saveSoon,
   shownDocument,
 } from "./documents";
 import { eraseEverything } from "./erase";
@@ -41,6 +40,7 @@ import { sentUpdates } from "./learning/outbox";
 import { hideNews, newsView } from "./learning/round_news";
 import { model } from "./model";
 import { stopReading } from "./navigation";
+import { publishedAnswer, shownAnswer } from "./page_answer";
 import { rememberedHosts } from "./remembered_hosts";
 import { forget, forgetEveryHost } from "./sensitive_hosts";
 import { settings } from "./settings_store";
@@ -73,7 +73,7 @@ export const HANDLERS: Handlers = {
     const words = await savedWords(seen);
     if (words === undefined) throw new Problem("problem_page_gone");
     // To agree with what the local copy says is to correct the published model once more.
-    const published = publishedAnswer({ ...seen, label: null }, await settings());
+    const published = publishedAnswer(seen, await settings());
     const language = seen.verdict?.language ?? "unknown";
     const said = { label, words, language, agreed: label === published?.topic };
     const task = await taskOf(seen);
@@ -84,7 +84,7 @@ export const HANDLERS: Handlers = {
       void syncStudy(false);
     }
     seen.label = label;
-    saveSoon(seen);
+    effectsAreDue(seen);
     await saveDocuments();
     // Nobody wants to be asked before a page that is about nothing sensitive to them. What is blocked stays the same.
     if (label === NON_SENSITIVE) await beQuiet(hostOf(seen.url), Number.MAX_SAFE_INTEGER);
@@ -99,7 +99,7 @@ export const HANDLERS: Handlers = {
     if ((await taskOf(seen)) !== null) throw new Problem("problem_failed");
     await removeLabel(seen.url);
     seen.label = null;
-    saveSoon(seen);
+    effectsAreDue(seen);
     await saveDocuments();
     // Now: what is shown of this page follows from it.
     await judgeAgain();
@@ -374,7 +374,7 @@ async function popupView(seen: SeenDocument | undefined, tab = seen?.tab ?? -1):
   if (answer === null) return { ...empty, state: "waiting", ...parties, remembered };
   if (hidesPrediction(await taskOf(seen))) return { ...empty, state: "ready", hidden: true };
   const { topic: shown, cannotTell } = answer;
-  const local = shown !== publishedAnswer({ ...seen, label }, choices)?.topic;
+  const local = label === null && shown !== publishedAnswer(seen, choices)?.topic;
   return { ...empty, state: "ready", verdict, label, shown, cannotTell, ...parties, remembered, local };
 }
 

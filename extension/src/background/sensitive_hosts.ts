@@ -6,7 +6,7 @@ import { mayRead, type Settings } from "../settings";
 import { hostOf } from "./address";
 import { syncSiteRules } from "./blocking/site_rules";
 import type { SeenDocument } from "./documents";
-import { publishedTopic } from "./published_topic";
+import { publishedTopic } from "./page_answer";
 import { forgetHosts, rememberedHosts } from "./remembered_hosts";
 import { forgetSeen, notePage, topicOfHost } from "./seen_hosts";
 import { settings } from "./settings_store";

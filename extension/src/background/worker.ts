@@ -9,6 +9,7 @@ import { mayRead } from "../settings";
 import { changeAndApply, syncEverything } from "./apply_settings";
 import { showAllBadges } from "./badge";
 import { readOpenTabs } from "./content_scripts";
+import { finishEffects } from "./document_effects";
 import { documentsLoaded } from "./documents";
 import { finishJudging } from "./judge_again";
 import { listenToAlarms } from "./learning/learning";
@@ -44,7 +45,7 @@ const ready = self as typeof self & { ready?: boolean };
 
 void documentsLoaded()
   .then(endPauseIfOver)
-  .then(() => Promise.all([syncEverything(), showAllBadges(), finishJudging()]))
+  .then(() => Promise.all([syncEverything(), showAllBadges(), finishEffects(), finishJudging()]))
   .catch((error: unknown) => console.error("The worker did not start as it should:", error))
   .finally(() => {
     ready.ready = true;

@@ -5,7 +5,7 @@ import { siteOf } from "../../core/trackers";
 import { mayRead, type Settings } from "../../settings";
 import { hostOf } from "../address";
 import type { SeenDocument } from "../documents";
-import { publishedTopic } from "../published_topic";
+import { publishedTopic } from "../page_answer";
 import { rememberedHosts } from "../remembered_hosts";
 import { knownPage } from "../seen_hosts";
 import { taskOf } from "../study/task_pages";

@@ -35,7 +35,6 @@ const LOCAL = "local";
 export interface StoredCopy {
   /** From which model it was made, in which way, and from which revision of the labelled pages. */
   of: string;
-  revision: string;
   trained: LocalTraining | null;
 }
 
@@ -49,22 +48,14 @@ let held: Held | null = null;
 /** The local copy that belongs to a model; null if there is none, and the published model alone judges. */
 export async function localCopy(current: Model): Promise<LocalCopy | null> {
   if (!(await settings()).localLearning) return null;
-  const revision = await labelsRevision();
-  const of = JSON.stringify([LOCAL_METHOD, current.server, current.version, revision]);
-  if (held?.of !== of) held = { of, copy: madeCopy(current, of, revision) };
+  const of = JSON.stringify([LOCAL_METHOD, current.server, current.version, await labelsRevision()]);
+  if (held?.of !== of) held = { of, copy: madeCopy(current, of) };
   try {
     return await held.copy;
   } catch (error) {
     console.warn("Nothing could be learned from corrections; the published model judges alone.", error);
     return null;
   }
-}
-
-/** Whether the copy that is kept was made from the labelled pages as they are now. */
-export async function localCopyIsCurrent(): Promise<boolean> {
-  if (!(await settings()).localLearning) return true;
-  const [kept, revision] = await Promise.all([storedCopy(), labelsRevision()]);
-  return revision === (kept?.revision ?? "");
 }
 
 /** What the options page tells about it. */
@@ -89,13 +80,13 @@ export function forgetLocalCopy(): void {
 }
 
 /** The copy that is kept, or a new one. Whoever kills the worker meanwhile only makes the next one begin again. */
-async function madeCopy(current: Model, of: string, revision: string): Promise<LocalCopy | null> {
+async function madeCopy(current: Model, of: string): Promise<LocalCopy | null> {
   const kept = await storedCopy();
   if (kept?.of === of) return kept.trained && localCopyOf(current.network, kept.trained);
   const trained = await newlyTrained(current);
   // Without cover pages nothing can be learned now; once they are there, it can.
   if (trained === undefined) return null;
-  await write(["model"], (store) => store("model").put({ of, revision, trained } satisfies StoredCopy, LOCAL));
+  await write(["model"], (store) => store("model").put({ of, trained } satisfies StoredCopy, LOCAL));
   return trained && localCopyOf(current.network, trained);
 }
 
