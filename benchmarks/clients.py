@@ -22,6 +22,8 @@ from benchmarks.threads import limit_threads, usable_threads
 
 MODEL = 264_678
 """Parameters of the page classifier."""
+LEAST = 8192
+"""Parameters of the large table at least: with fewer, what a round costs besides hides what they cost."""
 FEWEST = 64
 """Parameters of the small table that tells what a round costs whatever the number of parameters."""
 
@@ -56,7 +58,7 @@ def measure(numbers: Sequence[int], values: int, repeats: int) -> dict[str, list
 
     found: dict[str, list[float]] = {}
     for clients in numbers:
-        parameters = max(4 * FEWEST, values // clients)
+        parameters = max(min(LEAST, values // numbers[0]), values // clients)
         large, small = (make_input(clients, size) for size in (parameters, FEWEST))
         best: dict[str, list[float]] = {}
         for _ in range(repeats + 1):  # the first compiles

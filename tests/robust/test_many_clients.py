@@ -86,7 +86,7 @@ def test_counts_in_buckets_bound_the_exact_ones_and_meet_where_they_decide():
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_columns_are_sorted_by_value_and_equal_values_by_client(kind):
-    updates = np.array([[2.0, 0.0], [-1.5, -0.0], [2.0, 0.0], [-3.0, -0.0]], dtype=kind)
+    updates = np.array([[2.0, -0.0], [-1.5, -0.0], [2.0, 0.0], [-3.0, 0.0]], dtype=kind)
     values, clients = np.empty((2, 4)), np.empty((2, 4), dtype=np.int64)
     sorted_columns(updates, np.array([3, 1, 2, 0]), 0, values, clients)
     assert values.tolist() == [[-3.0, -1.5, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0]]
