@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eitr.aggregation import Round, make_rule
+from eitr.aggregation.fused import groups
 from eitr.aggregation.fused.features import shortening
 from eitr.aggregation.fused.rule import DETECTORS, SKETCH, Fused
 from eitr.aggregation.fused.sketch import DIMENSIONS
@@ -760,3 +761,31 @@ def test_a_thousand_clients_are_judged():
     result = federation.round(sent)
     assert result.weights[:100].max() < 0.5 * result.weights[100:].max()
     assert federation.state.memory[SKETCH].nbytes == 1000 * 16 << 10
+
+
+@MANY
+@pytest.mark.parametrize("attack", [backwards, shifted])
+def test_in_random_groups_clients_are_judged_as_when_all_are_compared(monkeypatch, attack):
+    found = []
+    for compared in (120, 60):
+        monkeypatch.setattr(groups, "COMPARED", compared)
+        rng, federation = np.random.default_rng(34), Federation(120, ramp=0)
+        for index in range(3):
+            sent = steps(rng, 120)
+            sent[:36] = attack(rng, sent[:36])
+            result = federation.round(sent, index=index)
+        found.append(result)
+    together, apart = found
+    assert apart.weights[:36].sum() < 0.01
+    assert np.abs(apart.weights - together.weights).sum() < 0.01
+    assert np.abs(apart.reputation - together.reputation).max() < 0.05
+
+
+def test_groups_hold_every_client_once_and_differ_from_round_to_round_and_by_seed():
+    drawn = [groups.groups_of_clients(2500, seed, index) for seed, index in ((5, 0), (5, 0), (5, 1), (2**200, 0))]
+    for found in drawn:
+        assert sorted(np.concatenate(found)) == list(range(2500))
+        assert max(len(group) for group in found) <= groups.COMPARED
+    first = [group.tolist() for group in drawn[0]]
+    assert first == [group.tolist() for group in drawn[1]]
+    assert all(first != [group.tolist() for group in other] for other in drawn[2:])

@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="the benchmark compares with PyTorch (make s
 
 import torch
 
-from benchmarks import peers
+from benchmarks import clients, peers
 from benchmarks.acceptance import verdicts
 from benchmarks.contenders import REPUTATION, RESIDUAL, STRAIGHTFORWARD, TORCH_MEDIAN
 from benchmarks.inputs import make_input
@@ -149,3 +149,18 @@ def test_bad_options_are_refused():
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "at least 3" in done.stderr
+
+
+def test_the_cost_by_number_of_clients_is_written_as_a_table_and_a_picture(tmp_path):
+    assert clients.main(["--quick", "--out", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "clients.json").read_text())
+    assert found["clients"] == [10, 20]
+    assert {"EITR reputation", "EITR fused", "torch.median"} <= set(found["seconds"])
+    assert all(second > 0 for times in found["seconds"].values() for second in times)
+    assert ElementTree.parse(tmp_path / "clients.svg").getroot().tag.endswith("svg")
+    assert "slope" in (tmp_path / "clients.md").read_text()
+
+
+def test_the_slope_is_the_exponent_of_the_number_of_clients():
+    assert clients.slope([10, 1000, 10_000], [1.0, 2.0, 20.0]) == pytest.approx(1.0)
+    assert clients.slope([10, 20], [1.0, 4.0]) == pytest.approx(2.0)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LANES = 16
+LINE = 32
 
 Floats = NDArray[np.float64]
 
@@ -18,6 +19,11 @@ def load(array: Floats, row: int) -> Floats:
 def store(array: Floats, row: int, value: Floats) -> None:
     """Write one row of a (rows, LANES) array."""
     array[row] = value
+
+
+def add_line(target: NDArray[np.int32], row: int, source: NDArray[np.int32], other: int) -> None:
+    """Add one row of a (rows, LINE) array to a row of another one."""
+    target[row] += source[other]
 
 
 def splat(number: float) -> Floats:

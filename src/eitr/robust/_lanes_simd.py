@@ -15,6 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
 LANES = 16
+LINE = 32
 
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 _BITS = ir.VectorType(ir.IntType(1), LANES)
@@ -90,6 +91,27 @@ def splat(typing: Any, number: Any) -> Any:
         return builder.shuffle_vector(one, empty, everywhere)
 
     return _lanes(types.float64), generate
+
+
+@intrinsic
+def add_line(typing: Any, target: Any, row: Any, source: Any, other: Any) -> Any:
+    """Add one row of a C-contiguous (rows, LINE) int32 array to a row of another one."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        line = ir.VectorType(ir.IntType(32), LINE)
+
+        def pointer(kind: Any, array: Any, row: Any) -> Any:
+            data = context.make_array(kind)(context, builder, array).data
+            first = builder.gep(data, [builder.mul(row, ir.Constant(_INT, LINE))])
+            return builder.bitcast(first, line.as_pointer())
+
+        place = pointer(signature.args[0], args[0], args[1])
+        old, more = builder.load(place), builder.load(pointer(signature.args[2], args[2], args[3]))
+        written = builder.store(builder.add(old, more), place)
+        old.align = more.align = written.align = 4
+        return context.get_dummy_value()
+
+    return types.void(target, types.int64, source, types.int64), generate
 
 
 def _operation(result: Any, operands: tuple[Any, ...], emit: Callable[..., Any]) -> Any:

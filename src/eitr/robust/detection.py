@@ -16,12 +16,16 @@ from eitr.robust.columns import (
 )
 from eitr.robust.confidence import ABSOLUTE_SCALE, RELATIVE_SCALE, confidence_bound, residual_factor
 from eitr.robust.lanes import LANES, add, load, maximum, minimum, multiply, splat, store, subtract
+from eitr.robust.many_clients import judge_columns
 from eitr.robust.repeated_median import repeated_median_slope
 from eitr.robust.rescale import rescale_by_deviation
 from eitr.robust.threads import over_ranges
 from eitr.robust.tiles import Updates, load_tile, sort_tile
 
 Order = NDArray[np.int64]
+
+MANY = 300
+"""From so many clients on, columns are judged one at a time: tiles take time with the square of their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,22 @@ def detect(updates: Updates, order: Order, *, varpi: float, delta: float, lambda
     factor = residual_factor(clients) if clients > 1 else 0.0
 
     def judge(first: int, last: int) -> None:
+        if clients >= MANY:
+            judge_columns(
+                updates,
+                order,
+                first,
+                last,
+                varpi,
+                by_deviation,
+                bound,
+                factor,
+                delta,
+                accepted,
+                median,
+                rescaled,
+            )
+            return
         work = workspace(clients)
         _judge_range(
             updates,

@@ -15,8 +15,11 @@ from eitr.compiled import JIT
 _lanes: Any = import_module("eitr.robust._lanes_simd" if JIT else "eitr.robust._lanes_plain")
 
 LANES: int = _lanes.LANES
+LINE: int = _lanes.LINE
+"""Counts that `add_line` adds at once."""
 absolute = _lanes.absolute
 add = _lanes.add
+add_line = _lanes.add_line
 both = _lanes.both
 divide = _lanes.divide
 either = _lanes.either
@@ -40,6 +43,16 @@ def aligned_rows(rows: int) -> NDArray[np.float64]:
 
     A row that straddles two lines costs twice the time: NumPy aligns to 16 bytes only.
     """
-    raw = np.empty(rows * LANES + _CACHE_LINE // 8, dtype=np.float64)
-    skip = (-raw.ctypes.data % _CACHE_LINE) // 8
-    return raw[skip : skip + rows * LANES].reshape(rows, LANES)
+    return _aligned(rows, LANES, np.float64)
+
+
+def aligned_lines(rows: int) -> NDArray[np.int32]:
+    """Return an uninitialised (rows, LINE) scratch array of counts whose rows start on a cache line."""
+    return _aligned(rows, LINE, np.int32)
+
+
+def _aligned(rows: int, width: int, kind: Any) -> NDArray[Any]:
+    size = rows * width * np.dtype(kind).itemsize
+    raw = np.empty(size + _CACHE_LINE, dtype=np.uint8)
+    skip = -raw.ctypes.data % _CACHE_LINE
+    return np.asarray(raw[skip : skip + size].view(kind).reshape(rows, width))

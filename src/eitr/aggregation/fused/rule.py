@@ -1,7 +1,7 @@
 """Opinions of several detectors, fused into a reputation with memory."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
@@ -24,6 +24,7 @@ from eitr.aggregation.fused.features import (
     twins_of,
     usual_length,
 )
+from eitr.aggregation.fused.groups import groups_of_clients
 from eitr.aggregation.fused.magnitude import Magnitude
 from eitr.aggregation.fused.residual import Residual
 from eitr.aggregation.fused.sketch import DIMENSIONS, SEED_BYTES, limit_of, noise_of, signs, towards_median
@@ -78,6 +79,7 @@ class Fused(Rule):
     fading mean over the client's own rounds the reputation R~, as in the paper. The smaller of both, relative to the
     median client, becomes the weight R^-: full from `high` on, none below `low`. Unlike the paper's rule this one
     rectifies no single values: outlying ones are what a client alone knows, and who is doubted has no weight anyway.
+    In rounds of more than 1,000 clients each is compared with a random group of the others (`groups.py`).
 
     >>> rng = np.random.default_rng(0)
     >>> base = np.zeros(9000, np.float32)
@@ -134,23 +136,35 @@ class Fused(Rule):
         sums = self._sums(state, rows, now if self.start == 0 else self._remembered_sketches(round, base))
         state = remember(state, SKETCH, rows, sums.astype(np.float32))
         harm = self._harm(round, base, lengths)
-        features = RoundFeatures(
-            lengths=lengths,
-            rejected=found.negative[order] / round.updates.shape[1],
-            now=now @ now.T,
-            together=sums @ sums.T,
-            towards=towards_median(sums),
-            doubt=np.zeros(len(order)),
-            noise=noise_of(round.updates.shape[1] - self.start),
-            harm=harm,
-            noise_harm=None if harm is None else self._noise_harm(round, base),
-            added_noise=round.added_noise,
-            kurtosis=kurtosis_of(fourth_powers, lengths, round.updates.shape[1]),
-            group_shares=None if round.added_noise else self._group_shares(round, base, lengths),
-            pushes=None if harm is None else biases(round.updates, base, harm.shape[1])[order],
-        )
+        rejected = found.negative[order] / round.updates.shape[1]
+        towards = towards_median(sums)
+        noise_harm = None if harm is None else self._noise_harm(round, base)
+        kurtosis = kurtosis_of(fourth_powers, lengths, round.updates.shape[1])
+        group_shares = None if round.added_noise else self._group_shares(round, base, lengths)
+        pushes = None if harm is None else biases(round.updates, base, harm.shape[1])[order]
+
+        def features(some: NDArray[np.int64]) -> RoundFeatures:
+            return RoundFeatures(
+                lengths=lengths[some],
+                rejected=rejected[some],
+                now=now[some] @ now[some].T,
+                together=sums[some] @ sums[some].T,
+                towards=towards[some],
+                doubt=np.zeros(len(some)),
+                noise=noise_of(round.updates.shape[1] - self.start),
+                harm=None if harm is None else harm[some],
+                noise_harm=noise_harm,
+                added_noise=round.added_noise,
+                kurtosis=kurtosis[some],
+                group_shares=None if group_shares is None else group_shares[some],
+                pushes=None if pushes is None else pushes[some],
+            )
+
         history = self._model.window(state)
-        assessment = self.assess(history[rows], state.rounds[rows], features)
+        groups = groups_of_clients(len(order), self.seed, round.index)
+        assessment = joined(
+            groups, [self.assess(history[rows[some]], state.rounds[rows[some]], features(some)) for some in groups]
+        )
         history[rows] = assessment.history
         state = state.with_memory(HISTORY, history)
         weights = weighed(assessment.shares, None if round.counts is None else round.counts[order], self.cap)
@@ -306,6 +320,29 @@ class Fused(Rule):
 def noise_steps(added_noise: float, parameters: int) -> Floats:
     """Return steps of noise alone, (draws, parameters): always the same ones, so that runs can be repeated."""
     return added_noise * np.random.default_rng(parameters).standard_normal((NOISE_DRAWS, parameters))
+
+
+def joined(groups: Sequence[NDArray[np.int64]], parts: Sequence[Assessment]) -> Assessment:
+    """Return what was made of all clients, given their places in each group and what was made of each group."""
+    places = np.argsort(np.concatenate(groups))
+
+    def of(fields: Iterable[Floats]) -> Floats:
+        return np.asarray(np.concatenate(list(fields))[places])
+
+    def opinion(several: Sequence[Opinion]) -> Opinion:
+        return Opinion(
+            of(each.belief for each in several),
+            of(each.disbelief for each in several),
+            of(each.uncertainty for each in several),
+        )
+
+    return Assessment(
+        {name: opinion([part.opinions[name] for part in parts]) for name in parts[0].opinions},
+        opinion([part.fused for part in parts]),
+        of(part.history for part in parts),
+        of(part.reputation for part in parts),
+        of(part.shares for part in parts),
+    )
 
 
 def weighed(shares: Floats, counts: Floats | None, cap: float) -> Floats:
