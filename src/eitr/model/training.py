@@ -20,6 +20,8 @@ from eitr.model.random import Stream, check_seed, key_of, permutation
 if TYPE_CHECKING:
     from eitr.pages.sparse import SparseRows
 
+Shuffle = Callable[[int, int, int], NDArray[np.int64]]
+"""Given a key and a number of rows, a random order of them, of which at most so many are needed."""
 Progress = Callable[[int, float], None]
 """Called after each epoch with its number, from 1, and the mean loss of its batches."""
 
@@ -32,12 +34,17 @@ def train(
     plan: TrainingPlan,
     seed: int,
     progress: Progress | None = None,
+    shuffle: Shuffle = permutation,
 ) -> Vector:
-    """Return new parameters after `plan.epochs` passes over the rows; the inputs stay as they are."""
+    """Return new parameters after `plan.epochs` passes over the rows; the inputs stay as they are.
+
+    With `eitr.model.random.sorted_order` as `shuffle`, the same seed gives what the lab's engines compute, up to
+    rounding.
+    """
     network.check(vector)
     check_rows(network, rows)
     check_seed(seed)
-    run = _Run(network, vector, rows, checked_labels(network, rows, labels), plan, seed)
+    run = _Run(network, vector, rows, checked_labels(network, rows, labels), plan, seed, shuffle)
     for epoch in range(plan.epochs):
         with np.errstate(over="ignore", invalid="ignore"):
             loss = run.epoch(epoch)
@@ -59,18 +66,19 @@ class _Run:
         labels: NDArray[np.int64],
         plan: TrainingPlan,
         seed: int,
+        shuffle: Shuffle,
     ) -> None:
         self.vector = vector.copy()
         self._velocity = np.zeros_like(self.vector)
         self._widths = np.array(network.layers, np.int64)
         self._rows, self._labels = rows, labels
-        self._plan, self._seed = plan, seed
+        self._plan, self._seed, self._shuffle = plan, seed, shuffle
         self._steps = 0
 
     def epoch(self, number: int) -> float:
         """Shuffle, take a step for each batch, and return the mean loss of the batches."""
         size, most = self._plan.batch_size, self._plan.max_batches
-        order = permutation(key_of(self._seed, Stream.SHUFFLE, number), len(self._rows), take=size * most)
+        order = self._shuffle(key_of(self._seed, Stream.SHUFFLE, number), len(self._rows), size * most)
         steps = -(-len(order) // size)
         sizes = np.full(steps, size, np.int64)
         sizes[-1] = len(order) - (steps - 1) * size
