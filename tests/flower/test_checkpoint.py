@@ -25,10 +25,10 @@ RULE = make_rule("fused")
 
 
 def checkpoint(rounds=3, run=7):
-    state, model = RULE.init(), MODEL
+    state, model = RULE.init(), dict(MODEL)
     for number in range(1, rounds + 1):
         outcome = combine(RULE, state, model, {**replies(5), "node5": "sent nothing"}, number=number)
-        state, model = outcome.state, outcome.model
+        state, model = outcome.state, dict(outcome.model)
     # In another order than that of the alphabet: a model is a vector in this order.
     return Checkpoint(rounds, model, state, {"seed": 1}, {"node5": "Órg"}, ({"round": rounds},), run)
 

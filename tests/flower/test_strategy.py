@@ -197,6 +197,39 @@ def test_a_node_that_restarts_in_a_round_is_sent_the_message_again(tmp_path):
     assert same(model, start(federation(), tmp_path / "plain", rounds=2)[1])
 
 
+def test_a_node_that_disconnects_in_a_round_is_waited_for_and_sent_the_message_again(tmp_path, monkeypatch):
+    link = federation()
+    node = next(node.node_id for node in link.get_nodes() if node.name == "org0")
+
+    def leaves(message, context):
+        link.state.deactivate_node(node)
+        link.replace(node, honest(0))
+
+    link.replace(node, leaves)
+    look, looks = link.get_nodes, []
+
+    def comes_back():
+        looks.append(link.state.get_node_info(node_ids=[node])[0].status)
+        if looks.count("offline") == 3:  # the SuperLink has said before that the node is not available
+            link.state.activate_node(node, 3600.0)
+        return look()
+
+    monkeypatch.setattr(link, "get_nodes", comes_back)
+    memory, model = start(link, tmp_path / "left", rounds=2, timeout=60.0, wait=60.0)
+    assert memory.history[0]["silent"] == []
+    assert same(model, start(federation(), tmp_path / "plain", rounds=2)[1])
+
+
+def test_a_node_that_disconnects_for_good_does_not_hang_a_round(tmp_path):
+    link = federation()
+    node = next(node.node_id for node in link.get_nodes() if node.name == "org0")
+    link.replace(node, lambda message, context: link.state.deactivate_node(node) and None)
+    memory, _ = start(link, tmp_path, rounds=2, timeout=3600.0, wait=0.0)
+    assert memory.history[0]["silent"] == [fingerprint(b"key 0")]
+    assert [len(told["answered"]) for told in memory.history] == [3, 3]
+    assert make_rule("fused").standing(memory.state, fingerprint(b"key 0")) is None
+
+
 def test_the_result_does_not_depend_on_the_order_of_nodes_and_replies(tmp_path):
     _, expected = start(federation(), tmp_path / "one")
     link = LocalLink()

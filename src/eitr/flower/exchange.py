@@ -1,8 +1,8 @@
 """Sending a message to every node and collecting the replies, with an end.
 
 Flower's own `send_and_receive` pulls all replies in one call, in which one damaged reply raises and loses the others,
-and a node that restarts after it took its message never answers. Here each reply is pulled by itself, and a node that
-comes back is sent the message again.
+and a node that restarts after it took its message is lost for the round. Here each reply is pulled by itself, and a
+node that comes back is sent the message again.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ from logging import INFO, WARNING
 from typing import Any, Final, TypeAlias
 
 from flwr.app import ConfigRecord, Message, RecordDict
+from flwr.common.constant import ErrorCode
 from flwr.serverapp import Grid
 from flwr.supercore import log
 from google.protobuf.message import DecodeError
@@ -23,6 +24,8 @@ POLL_SECONDS = 1.0
 EXPIRES_AFTER: Final = 60.0
 """Seconds after a round during which the SuperLink keeps its messages: clocks of machines differ."""
 FINGERPRINT_DIGITS: Final = 32
+LOST: Final = (ErrorCode.MESSAGE_UNAVAILABLE, ErrorCode.REPLY_MESSAGE_UNAVAILABLE, ErrorCode.NODE_UNAVAILABLE)
+"""What the SuperLink answers in place of a node that has disconnected."""
 DAMAGED: Final = (ValueError, TypeError, LookupError, AttributeError, RecursionError, DecodeError)
 """What Flower raises on a reply that it cannot put together. Trouble with the SuperLink, or a run that was stopped, is
 none of these, and no evidence against a node."""
@@ -75,19 +78,22 @@ def wait_for_members(grid: Grid, wanted: int, seconds: float) -> list[Member]:
 
 
 def ask(
-    grid: Grid, chosen: Iterable[Member], make: Callable[[Member], Message], *, seconds: float
+    grid: Grid, chosen: Iterable[Member], make: Callable[[Member], Message], *, seconds: float, patience: float
 ) -> Mapping[str, Answer]:
     """Send each node a message; return the replies by the node's id, when all are there or the time is over.
 
-    Who does not answer, or answers that it failed, is not in the result. A reply that cannot be read is a string.
+    A node that disconnects is waited for `patience` seconds at most. Who does not answer, or answers that it failed, is
+    not in the result. A reply that cannot be read is a string.
     """
-    return _Exchange(grid, list(chosen), make).collect(seconds)
+    return _Exchange(grid, list(chosen), make, patience).collect(seconds)
 
 
 class _Exchange:
-    def __init__(self, grid: Grid, chosen: list[Member], make: Callable[[Member], Message]) -> None:
-        self._grid, self._make = grid, make
+    def __init__(self, grid: Grid, chosen: list[Member], make: Callable[[Member], Message], patience: float) -> None:
+        self._grid, self._make, self._patience = grid, make, patience
         self._waiting = {member.id: member for member in chosen}
+        self._gone: dict[str, float] = {}
+        """Until when we wait for a node that has disconnected."""
         self._sent: dict[str, str] = {}
         """Whose reply to a message id would be."""
         self._answers: dict[str, Answer] = {}
@@ -98,12 +104,13 @@ class _Exchange:
             self._send(member)
         while self._waiting:
             self._pull()
+            self._give_up()
             if not self._waiting or time.monotonic() >= end:
                 break
             time.sleep(POLL_SECONDS)
             self._send_again()
-        for member in self._waiting.values():
-            log(WARNING, "node %s did not answer", member.id)
+        for id in self._waiting:
+            log(WARNING, "node %s did not answer in time", id)
         return dict(sorted(self._answers.items()))
 
     def _send(self, member: Member) -> None:
@@ -118,7 +125,15 @@ class _Exchange:
             if before is not None and before.activated != member.activated:
                 log(INFO, "node %s has restarted and is sent the message again", member.id)
                 self._waiting[member.id] = member
+                self._gone.pop(member.id, None)
                 self._send(member)
+
+    def _give_up(self) -> None:
+        """Wait no longer for nodes that have been gone for too long."""
+        for id, until in list(self._gone.items()):
+            if time.monotonic() >= until:
+                log(WARNING, "node %s has disconnected and does not come back", id)
+                del self._gone[id], self._waiting[id]
 
     def _pull(self) -> None:
         for message, id in list(self._sent.items()):
@@ -136,13 +151,16 @@ class _Exchange:
     def _take(self, id: str, reply: Any) -> None:
         if isinstance(reply, str):
             self._answers[id] = reply
-        elif reply.has_error():
-            log(WARNING, "node %s failed: %s", id, str(reply.error.reason)[:200])
-            if id in self._sent.values():  # it restarted, and was sent another message
-                return
-        else:
+        elif not reply.has_error():
             self._answers[id] = reply.content
+        elif reply.error.code in LOST:
+            if id not in self._sent.values():  # else it has restarted, and was sent another message
+                self._gone.setdefault(id, time.monotonic() + self._patience)
+            return
+        else:
+            log(WARNING, "node %s failed: %s", id, str(reply.error.reason)[:200])
         del self._waiting[id]
+        self._gone.pop(id, None)
 
 
 def instruction(content: RecordDict, kind: str, member: Member, number: int, seconds: float) -> Message:

@@ -70,6 +70,7 @@ class RuleStrategy(Strategy):
         folder: where the checkpoint is; it is made if need be.
         seed: what all random choices depend on; nodes are told it.
         nodes: for so many nodes a round waits, for at most `wait` seconds; then it begins with those that are there.
+        wait: also how long it waits for a node that disconnects in the middle.
         fewest: with fewer good replies the model stays as it is.
         share: the share of the connected nodes that a round is sent to.
         most_examples: a reply that claims more is refused.
@@ -168,6 +169,7 @@ class RuleStrategy(Strategy):
             chosen,
             lambda member: instruction(content, MessageType.TRAIN, member, number, self._timeout),
             seconds=self._timeout,
+            patience=self._wait,
         )
         return answers, {member.id: member.name for member in chosen}
 
