@@ -73,7 +73,7 @@ def show(
         reputation = "-" if one["reputation"] is None else f"{one['reputation']:.3f}"
         add_row(
             table,
-            one["node"],
+            one["node"][:12],
             printable(one["name"]),
             str(one["rounds"]),
             reputation,
