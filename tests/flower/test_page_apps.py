@@ -9,6 +9,7 @@ pytest.importorskip("flwr", reason="Flower has an environment of its own: run ma
 
 from flwr.app import Context, RecordDict
 
+from eitr.aggregation import make_rule
 from eitr.errors import InputError
 from eitr.flower import client_app, exchange, server_app
 from eitr.flower.checkpoint import load_checkpoint
@@ -111,4 +112,5 @@ def test_settings_of_another_type_are_refused():
             RunSettings.read(bad)
     with pytest.raises(InputError, match="no rule"):
         RunSettings.read({"rule": "none"}).make_rule()
-    assert RunSettings.read({"rule": "trimmed-mean", "rule-settings": "beta=0.3 ramp=2"}).make_rule().beta == 0.3
+    made = RunSettings.read({"rule": "trimmed-mean", "rule-settings": "beta=0.3 ramp=2"}).make_rule()
+    assert made == make_rule("trimmed-mean", beta=0.3, ramp=2)
