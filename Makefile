@@ -2,12 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 FLOWER := build/flower
+FLOWER_TESTS := build/flower-tests
 PYTEST := -m pytest -q --numprocesses auto --dist worksteal
 # Tests start hundreds of Python processes; without bytecode files each of them would compile all sources again.
 export PYTHONDONTWRITEBYTECODE :=
 FRESH_KERNELS := $(CURDIR)/build/numba-cache-coverage
 
-.PHONY: help run demo classify test test-long setup setup-dev lock extension dist checks lint types layers typescript kernels \
+.PHONY: help run demo classify test test-long setup setup-dev lock extension dist checks lint types layers typescript kernels test-flower \
 	bench bench-engine bench-server bench-extension clean
 
 help: ## list the targets
@@ -37,6 +38,13 @@ test-long: setup-dev ## what a nightly job runs: the long tests too, with covera
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
+# Flower has an environment of its own: it wants older versions of what the command line and the server use.
+test-flower: ## install Flower into an environment of its own and run its tests, the long ones too
+	test -x $(FLOWER_TESTS)/bin/python || $(PYTHON) -m venv $(FLOWER_TESTS)
+	$(FLOWER_TESTS)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(FLOWER_TESTS)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[flower,lab]" pytest pytest-xdist hypothesis
+	$(FLOWER_TESTS)/bin/python -m pytest -q -m "long or not long" tests/flower
+
 setup: ## install what the server needs (.venv)
 	@$(PYTHON) scripts/setup.py
 
@@ -46,7 +54,7 @@ setup-dev: ## install everything, torch included
 # In an environment of its own: it must also work when the lock file contradicts pyproject.toml and set-up fails.
 lock: ## write requirements.lock anew after a change of pyproject.toml (UPGRADE=--upgrade: with the newest versions)
 	test -x build/lock/bin/uv || { $(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet "uv>=0.9,<1"; }
-	build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras $(UPGRADE) \
+	build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --extra dev $(UPGRADE) \
 		--custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 
 extension: setup-dev ## build the browser extension (extension/dist, dist/eitr-*.zip)

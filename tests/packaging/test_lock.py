@@ -34,12 +34,13 @@ def project() -> dict[str, Any]:
 
 
 def asked() -> list[Requirement]:
-    """Return every requirement: of the package, of each extra, and of the build."""
+    """Return every requirement of the package, of the build and of each extra but Flower's, which is not locked."""
     declared = project()
+    extras = declared["project"]["optional-dependencies"]
     lists = [
         declared["project"]["dependencies"],
         declared["build-system"]["requires"],
-        *declared["project"]["optional-dependencies"].values(),
+        *(needed for extra, needed in extras.items() if extra != "flower"),
     ]
     found = [Requirement(text) for one in lists for text in one]
     return [one for one in found if one.name != "eitr"]

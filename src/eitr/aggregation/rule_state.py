@@ -104,6 +104,11 @@ def save_state(state: RuleState, path: Path) -> None:
 
 def state_bytes(state: RuleState) -> bytes:
     """Return the content of a state file."""
+    return pack(*state_parts(state))
+
+
+def state_parts(state: RuleState) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the description and the arrays of a state, for a file that holds more than a state."""
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -112,17 +117,21 @@ def state_bytes(state: RuleState) -> bytes:
         "clients": list(state.clients),
     }
     arrays = {"rounds": state.rounds, **{f"memory/{name}": array for name, array in sorted(state.memory.items())}}
-    return pack(header, arrays)
+    return header, arrays
 
 
 def load_state(path: Path, rule: str) -> RuleState:
     """Read a state file that `rule` wrote; anything else is an `InputError` that says what is wrong."""
     try:
-        header, arrays = unpack(read_limited(path, SIZE_LIMIT))
-        _check_header(header, rule)
-        return replace(_checked(rule, header.get("clients"), arrays), parameters=_parameters(header))
+        return state_from_parts(*unpack(read_limited(path, SIZE_LIMIT)), rule)
     except InputError as error:
         raise InputError(f"{path}: {error}; restore the file, or start anew without it") from error
+
+
+def state_from_parts(header: Mapping[str, Any], arrays: Mapping[str, Array], rule: str) -> RuleState:
+    """Return the state of `rule` that `state_parts` took apart; refuse anything else."""
+    _check_header(header, rule)
+    return replace(_checked(rule, header.get("clients"), dict(arrays)), parameters=_parameters(header))
 
 
 def _check_header(header: Mapping[str, Any], rule: str) -> None:

@@ -11,6 +11,7 @@ from eitr import __version__
 from eitr.cli import aggregate, classify, rules, server, study_refresh, study_report, vocabulary
 from eitr.cli.console import printable
 from eitr.cli.data import data
+from eitr.cli.flower import flower
 from eitr.cli.lab import lab
 from eitr.cli.study import study
 from eitr.errors import InputError
@@ -26,6 +27,7 @@ for command in (rules.rules, aggregate.aggregate, classify.classify, vocabulary.
     app.command()(command)
 app.add_typer(data)
 app.add_typer(lab)
+app.add_typer(flower)
 study.command()(study_refresh.refresh)
 study.command()(study_report.report)
 app.add_typer(study)

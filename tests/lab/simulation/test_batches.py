@@ -15,8 +15,13 @@ from eitr.attacks.schedule import Schedule  # noqa: E402
 from eitr.datasets import load  # noqa: E402
 from eitr.lab.runs.federated import FederatedRun, paper_rule  # noqa: E402
 from eitr.lab.simulation.batches import Trainees  # noqa: E402
-from eitr.lab.simulation.population import population  # noqa: E402
+from eitr.lab.simulation.population import Stream, population  # noqa: E402
+from eitr.lab.simulation.row_table import row_table  # noqa: E402
+from eitr.lab.simulation.sparse_engine import train_client  # noqa: E402
+from eitr.model.network import Network  # noqa: E402
 from eitr.model.plan import TrainingPlan  # noqa: E402
+from eitr.model.random import key_of  # noqa: E402
+from eitr.model.training import train_as_in_lab  # noqa: E402
 
 PLAN = TrainingPlan(epochs=3, max_batches=1000, batch_size=7)
 
@@ -157,3 +162,20 @@ def test_without_trusted_pages_the_server_still_has_something_to_train_on(exampl
     assert len(people.root) == 0
     assert drawn.steps[-1] > 0
     assert {page for batch in pages_of(drawn, 4) for page in batch} <= set(people.pages[0])
+
+
+def test_a_client_outside_the_lab_trains_as_its_twin_does_to_the_byte(examples):
+    people, trainees = make(examples)
+    drawn, table = trainees.draw(2), row_table(examples, [])
+    network = Network((examples.rows.width, 8, 6))
+    start = network.initial(3)
+    for client, pages in enumerate(people.pages):
+        expected = start.copy()
+        steps = drawn.steps[client]
+        rows, labels, sizes = (part[client, :steps].long().numpy() for part in drawn[:3])
+        train_client(expected, network, table, rows, labels, sizes, drawn.dropout_keys[client], PLAN)
+        seed = key_of(0, Stream.TRAINING, 2, client)
+        own = examples.rows.take(pages)
+        found = train_as_in_lab(network, start, own, examples.labels[pages], PLAN, seed)
+        assert found.tobytes() == expected.tobytes()
+        assert found.tobytes() != train_as_in_lab(network, start, own, examples.labels[pages], PLAN, seed + 1).tobytes()
