@@ -73,7 +73,8 @@ def test_counts_in_buckets_bound_the_exact_ones_and_meet_where_they_decide():
     work = buckets(len(values))
     for slope in (0.0, 0.005, 0.02, 0.3):
         tilt(values, slope, work.tilted)
-        fill_buckets(*np.quantile(work.tilted, [0.2, 0.8]), work)
+        lowest, highest = np.quantile(work.tilted, [0.2, 0.8])
+        fill_buckets(lowest, highest, work)
         assert work.bucket.max() < BUCKETS
         for rank in range(len(values)):
             exact = exact_count(rank, work.tilted)

@@ -24,7 +24,7 @@ from eitr.robust.tiles import Updates, load_tile, sort_tile
 
 Order = NDArray[np.int64]
 
-MANY = 300
+MANY = 400
 """From so many clients on, columns are judged one at a time: tiles take time with the square of their number."""
 
 
