@@ -47,4 +47,12 @@ def files_with(database: Database, data: bytes) -> list[str]:
             root = Path(connection.execute(text("SHOW data_directory")).scalar_one())
             table = connection.execute(text("SELECT pg_relation_filepath('participants')")).scalar_one()
         paths = [path for path in (root / table).parent.iterdir() if path.is_file()]
-    return [path.name for path in paths if data in path.read_bytes()]
+    return [path.name for path in paths if data in _content(path)]
+
+
+def _content(path: Path) -> bytes:
+    """Return what is in a file; nothing if PostgreSQL has deleted it meanwhile."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
