@@ -103,12 +103,8 @@ def test_the_classes_are_those_of_the_taxonomy():
 @pytest.mark.parametrize(
     ("language", "points", "learned"),
     [
-        ("en", "{} percentage points", {50: "with fifty people about one in eight", 10: "with ten one in twenty"}),
-        (
-            "de",
-            "{} Prozentpunkte",
-            {50: "bei fünfzig Personen etwa aus jeder achten", 10: "bei zehn aus jeder zwanzigsten"},
-        ),
+        ("en", "{} percentage points", "after ten rounds about one in fifteen, with ten people as with fifty"),
+        ("de", "{} Prozentpunkte", "nach zehn Runden etwa aus jeder fünfzehnten, bei zehn Personen wie bei fünfzig"),
     ],
 )
 def test_consent_is_asked_with_the_figures_that_were_measured(language, points, learned):
@@ -117,8 +113,8 @@ def test_consent_is_asked_with_the_figures_that_were_measured(language, points, 
     topic = max(map(float, re.findall(r"([\d.]+) \(\d+ own, 20 rounds\)", verdicts)))
     assert points.format(round(topic)) in asked
     policy = (ROOT / "docs" / "privacy.md").read_text("utf-8")
-    for people, one_in in {50: 8, 10: 20}.items():
+    assert learned in asked
+    for people in (50, 10):
         row = re.search(rf"\| {people} people correct 4 false alarms each, private \| 0 → ([\d.]+) ", policy)
         assert row is not None
-        assert round(100 / float(row[1])) == one_in
-        assert learned[people] in asked
+        assert round(100 / float(row[1])) == 15
