@@ -3,8 +3,10 @@
  * the tab shows another one. They are session rules, which outlive the worker but not the browser; which tabs they are
  * for is in `storage.session`, written before the rules are.
  *
- * They end by themselves when the tab shows a page of another host, before the worker may have heard of it. When it goes
- * to another page of the same host, the worker ends them.
+ * They end by themselves when the tab shows a page of another host, before the worker may have heard of it: they hold
+ * under pages of certain hosts only (`topDomains`). Firefox, and Chromium before 145, do not know this condition; there, a
+ * rule for pages of all other hosts allows everything. Chromium may apply that one too late for the first requests of a
+ * page. When the tab goes to another page of the same host, the worker ends them.
  */
 
 import { browser } from "../../browser";
@@ -19,7 +21,7 @@ import { MOST_OWNERS, ownerNumbers, PRIORITIES, TABS } from "./rule_numbers";
 import { domainsOfOwner, fitsRule, trackerDomains } from "./tracker_domains";
 
 type Rule = chrome.declarativeNetRequest.Rule;
-type Condition = chrome.declarativeNetRequest.RuleCondition;
+type Condition = chrome.declarativeNetRequest.RuleCondition & { topDomains?: string[] };
 
 interface ProtectedTab {
   host: string;
@@ -34,6 +36,8 @@ const MAIN_FRAME = ["main_frame"] as chrome.declarativeNetRequest.ResourceType[]
 const NUMBERS = [TABS.block, TABS.elsewhere, TABS.task, ...ownerNumbers(TABS.owners)];
 
 let held: Promise<Tabs> | null = null;
+/** Whether the browser knows `topDomains`, as far as it has been tried. */
+let knowsTopDomains = true;
 let queue: Promise<unknown> = Promise.resolve();
 
 /** A tab begins to go to an address: block from the first request on if it is known, else end what holds for the tab. */
@@ -83,10 +87,20 @@ function change(work: (all: Tabs) => void, always = false): Promise<void> {
     if (!always && JSON.stringify([...all]) === before) return;
     if (all.size > 0) await browser.storage.session.set({ [STORED]: [...all] });
     else await browser.storage.session.remove(STORED);
-    await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds: NUMBERS, addRules: await rulesFor(all) });
+    await replaceRules(all);
   });
   queue = turn.catch(() => undefined);
   return turn;
+}
+
+async function replaceRules(all: Tabs): Promise<void> {
+  try {
+    await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds: NUMBERS, addRules: await rulesFor(all) });
+  } catch (error) {
+    if (!knowsTopDomains) throw error;
+    knowsTopDomains = false;
+    await replaceRules(all);
+  }
 }
 
 async function rulesFor(all: Tabs): Promise<Rule[]> {
@@ -98,12 +112,13 @@ async function rulesFor(all: Tabs): Promise<Rule[]> {
   const hosts = [...new Set(blocked.map(([, { host }]) => host))];
   const trackers: Condition = { tabIds, requestDomains: await trackerDomains(), domainType: "thirdParty" };
   const elsewhere: Condition = { tabIds, resourceTypes: MAIN_FRAME, excludedRequestDomains: hosts };
-  return [
-    ...rules,
-    rule(TABS.block, PRIORITIES.tab, "block", trackers),
-    rule(TABS.elsewhere, PRIORITIES.tabElsewhere, "allowAllRequests", elsewhere),
-    ...(await ownerRules(blocked)),
-  ];
+  const block = knowsTopDomains
+    ? [rule(TABS.block, PRIORITIES.tab, "block", { ...trackers, topDomains: hosts })]
+    : [
+        rule(TABS.block, PRIORITIES.tab, "block", trackers),
+        rule(TABS.elsewhere, PRIORITIES.tabElsewhere, "allowAllRequests", elsewhere),
+      ];
+  return [...rules, ...block, ...(await ownerRules(blocked))];
 }
 
 /** A company is no third party on its own pages. */
