@@ -88,12 +88,12 @@ def test_a_problem_is_told_once_and_once_more_when_it_has_ended(alerted, http, m
     told = posted.document
     assert (told["event"], told["kind"], told["severity"]) == ("raised", "paused", "warning")
     assert told["link"] == "https://eitr.example.org/#pause"
-    assert told["what"].startswith("Rounds are paused since")
+    assert told["what"].startswith("Rounds have been paused since")
     signed = hmac.new(SECRET.encode(), posted.body, hashlib.sha256).hexdigest()
     assert posted.headers["X-EITR-Signature"] == f"sha256={signed}"
     assert received["To"] == "ada@example.org, grace@example.org"
     assert received["From"] == "eitr@example.org"
-    assert received["Subject"].startswith("EITR: Rounds are paused since")
+    assert received["Subject"].startswith("EITR: Rounds have been paused since")
     assert received["Auto-Submitted"] == "auto-generated"
     assert received["Content-Transfer-Encoding"] == "7bit"
     assert "What to do: Resume them on the overview" in received.get_content()

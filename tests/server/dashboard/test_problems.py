@@ -69,7 +69,7 @@ def test_rounds_are_paused_and_resumed_by_name(make_site: MakeSite):
     assert browser.act("/pause", note="again").status_code == 409
     assert site.services.rounds.current() is None
     page = browser.page("/")
-    assert any(one.startswith("Rounds are paused since") for one in listed(page))
+    assert any(one.startswith("Rounds have been paused since") for one in listed(page))
     assert f"Paused by {OPERATOR}: an <b>attack</b>?" in page.text_content()
     assert page.xpath("//form[@action='/pause']") == []
     for path in ("/rounds/open", f"/rounds/{OPEN}/close"):

@@ -145,7 +145,7 @@ def _paused(at: Situation) -> HealthProblem | None:
     return HealthProblem(
         "paused",
         Severity.WARNING,
-        f"Rounds are paused since {written(found.since)}.",
+        f"Rounds have been paused since {written(found.since)}.",
         "Resume them on the overview when you have found out what you paused them for. Until then nobody can send.",
         "/#pause",
         found.since,
