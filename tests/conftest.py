@@ -11,7 +11,7 @@ from tests.kernels import use_cache
 use_cache()
 
 # How long one example takes says nothing on a busy machine, and the first of all compiles and builds tables.
-settings.register_profile("eitr", deadline=None, max_examples=40)
+settings.register_profile("eitr", deadline=None, max_examples=25)
 settings.register_profile("long", deadline=None, max_examples=100)  # `make test-long`
 settings.load_profile("eitr")
 
