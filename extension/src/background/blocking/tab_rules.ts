@@ -38,6 +38,8 @@ const NUMBERS = [TABS.block, TABS.elsewhere, TABS.task, ...ownerNumbers(TABS.own
 let held: Promise<Tabs> | null = null;
 /** Whether the browser knows `topDomains`, as far as it has been tried. */
 let knowsTopDomains = true;
+/** Whether the rules may differ from what they should be: the browser refused the last ones. */
+let refused = false;
 let queue: Promise<unknown> = Promise.resolve();
 
 /** A tab begins to go to an address: block from the first request on if it is known, else end what holds for the tab. */
@@ -84,10 +86,12 @@ function change(work: (all: Tabs) => void, always = false): Promise<void> {
     const all = await tabs();
     const before = JSON.stringify([...all]);
     work(all);
-    if (!always && JSON.stringify([...all]) === before) return;
+    if (!always && !refused && JSON.stringify([...all]) === before) return;
+    refused = true;
     if (all.size > 0) await browser.storage.session.set({ [STORED]: [...all] });
     else await browser.storage.session.remove(STORED);
     await replaceRules(all);
+    refused = false;
   });
   queue = turn.catch(() => undefined);
   return turn;
