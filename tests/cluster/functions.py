@@ -3,6 +3,8 @@
 import os
 import time
 
+import numpy as np
+
 WAIT_SECONDS = 120.0
 """Longer than any node takes to begin."""
 
@@ -34,3 +36,8 @@ def threads(block):
 
 def failing(block):
     raise ValueError("broken on purpose\nwith a second line")
+
+
+def losses(models):
+    """Score models, as validation pages would."""
+    return np.abs(models).mean(axis=1)[:, None] * np.array([1.0, 2.0])

@@ -153,8 +153,10 @@ def test_a_worker_computes_on_the_cluster(nodes, cluster, caplog):
     from eitr.server.domain.round_engine import RoundEngine
 
     rule = make_rule("fused")
-    _, found = RoundEngine(Engine.parse(f"ray:{nodes.address}")).update(rule, rule.init(), round_of())
-    assert_same(found, aggregated("fused"))
+    _, found = RoundEngine(Engine.parse(f"ray:{nodes.address}")).update(
+        rule, rule.init(), round_of(scorer=functions.losses)
+    )
+    assert_same(found, aggregated("fused", scorer=functions.losses))
     assert not caplog.records
 
 

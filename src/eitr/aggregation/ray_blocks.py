@@ -46,7 +46,7 @@ def block_width(shape: tuple[int, ...], bytes_per_value: int, processors: int) -
     """Return how many parameters a block has: a multiple of `BLOCK_STEP`.
 
     >>> block_width((200, 5_000_000), 4, processors=2), block_width((10, 100_000), 4, processors=2)
-    (81920, 16384)
+    (81920, 12288)
     """
     clients, parameters = shape
     pieces = max(BLOCKS_PER_PROCESSOR * processors, -(-clients * parameters * bytes_per_value // LARGEST_BLOCK), 1)
