@@ -62,16 +62,12 @@ class Nodes:
         return len(self._groups) - 1
 
     def _wait_for_head(self) -> None:
-        until = time.monotonic() + START_SECONDS
-        while time.monotonic() < until:
-            if self._groups[0].poll() is not None:
-                break
-            try:
-                socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
-                return
-            except OSError:
-                time.sleep(0.1)
-        raise RuntimeError(f"the head did not start: {(self._folder / 'node0.log').read_text()[-2000:]}")
+        """Return when the head says that it runs: its port is open before it can answer."""
+        log, until = self._folder / "node0.log", time.monotonic() + START_SECONDS
+        while "block forever" not in log.read_text(errors="replace"):
+            if self._groups[0].poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"the head did not start: {log.read_text(errors='replace')[-2000:]}")
+            time.sleep(0.1)
 
     def wait(self, count: int) -> None:
         """Return when the connected cluster has so many nodes alive."""

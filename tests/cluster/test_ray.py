@@ -153,11 +153,12 @@ def test_a_worker_computes_on_the_cluster(nodes, cluster, caplog):
     from eitr.server.domain.round_engine import RoundEngine
 
     rule = make_rule("fused")
+    caplog.set_level("INFO", logger="eitr.worker")
     _, found = RoundEngine(Engine.parse(f"ray:{nodes.address}")).update(
         rule, rule.init(), round_of(scorer=functions.losses)
     )
     assert_same(found, aggregated("fused", scorer=functions.losses))
-    assert not caplog.records
+    assert [one.getMessage() for one in caplog.records] == ["the Ray cluster computed the round"]
 
 
 def test_what_is_not_a_cluster_is_refused_in_one_line():

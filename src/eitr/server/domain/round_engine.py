@@ -33,7 +33,9 @@ class RoundEngine:
         """Combine the updates of a round; return the state after it and the result."""
         if not self._engine.is_local and round.updates.shape[1] >= SMALLEST:
             try:
-                return _elsewhere(self._engine, rule, state, round)
+                found = _elsewhere(self._engine, rule, state, round)
+                log.info("the Ray cluster computed the round", extra={"round": round.index})
+                return found
             except EngineError as error:
                 log.warning("the engine failed, and the worker computes the round itself: %s", error)
         return rule.update(state, round)
