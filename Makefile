@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 FLOWER := build/flower
 FLOWER_TESTS := build/flower-tests
+RAY_TESTS := build/ray-tests
 PYTEST := -m pytest -q --numprocesses auto --dist worksteal
 # Tests start hundreds of Python processes; without bytecode files each of them would compile all sources again.
 export PYTHONDONTWRITEBYTECODE :=
 FRESH_KERNELS := $(CURDIR)/build/numba-cache-coverage
 
-.PHONY: help run demo classify test test-long setup setup-dev lock extension dist checks lint types layers typescript kernels test-flower \
+.PHONY: help run demo classify test test-long setup setup-dev lock extension dist checks lint types layers typescript kernels test-flower test-ray \
 	bench bench-engine bench-server bench-extension clean
 
 help: ## list the targets
@@ -44,6 +45,13 @@ test-flower: ## install Flower into an environment of its own and run its tests,
 	$(FLOWER_TESTS)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(FLOWER_TESTS)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[flower,lab]" pytest pytest-xdist hypothesis
 	$(FLOWER_TESTS)/bin/python -m pytest -q -m "long or not long" tests/flower
+
+# Ray has an environment of its own: it takes 270 MB, which few need.
+test-ray: ## install Ray into an environment of its own and run its tests on nodes of this machine, the long ones too
+	test -x $(RAY_TESTS)/bin/python || $(PYTHON) -m venv $(RAY_TESTS)
+	$(RAY_TESTS)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(RAY_TESTS)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[ray,lab,server]" pytest pytest-xdist hypothesis
+	$(RAY_TESTS)/bin/python -m pytest -q -m "long or not long" tests/cluster
 
 setup: ## install what the server needs (.venv)
 	@$(PYTHON) scripts/setup.py

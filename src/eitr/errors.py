@@ -10,6 +10,10 @@ class InputError(ValueError):
     """
 
 
+class EngineError(InputError):
+    """What should compute cannot: it is not installed, not reachable, or it failed. Another engine may do better."""
+
+
 class BadUpdateError(InputError):
     """Updates of a round that cannot be aggregated. `clients` holds all of them: the id and what is wrong with it.
 

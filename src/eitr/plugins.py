@@ -159,6 +159,11 @@ def loaded_files(before: Mapping[str, str] | None = None) -> dict[str, str]:
     return found
 
 
+def loaded_paths() -> dict[str, str]:
+    """Return the whole paths of the files that were loaded, with the SHA-256 of their content."""
+    return {str(file): digest for file, digest in _loaded.items()}
+
+
 def loaded_packages() -> dict[str, str]:
     """Return the installed packages of which something was loaded, with their versions."""
     return dict(_packages)

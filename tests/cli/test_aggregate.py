@@ -5,8 +5,10 @@ import errno
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
+import types
 import warnings
 import zipfile
 from pathlib import Path
@@ -456,6 +458,23 @@ def test_the_number_of_attackers_that_was_assumed_is_told(desk):
 def test_what_a_rule_needs_is_asked_for_before_anything_is_read(desk):
     desk.refuses("'fltrust' needs the global parameters of the round", rule="fltrust", updates="missing.npy")
     desk.refuses("--root", rule="fltrust", updates="missing.npy", **{"global": "base.npy"})
+
+
+@pytest.mark.parametrize("name", ["spark", "ray:head", "ray:head:0"])
+def test_an_unknown_engine_is_refused(desk, name):
+    desk.refuses("the engine is local, ray or ray:HOST:PORT", f"--engine={name}")
+
+
+def test_a_cluster_needs_ray(desk, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    desk.refuses("pip install 'eitr[ray]'", "--engine=ray")
+
+
+def test_a_cluster_that_nobody_can_reach_is_refused(desk, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", types.SimpleNamespace(is_initialized=lambda: False))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    desk.refuses(f"cannot reach the Ray cluster {address}: Connection refused", f"--engine=ray:{address}")
 
 
 def test_an_unknown_rule_is_refused_with_the_list_of_rules(desk):

@@ -34,13 +34,13 @@ def project() -> dict[str, Any]:
 
 
 def asked() -> list[Requirement]:
-    """Return every requirement of the package, of the build and of each extra but Flower's, which is not locked."""
+    """Return every requirement of the package, of the build and of each locked extra: not `flower` and `ray`."""
     declared = project()
     extras = declared["project"]["optional-dependencies"]
     lists = [
         declared["project"]["dependencies"],
         declared["build-system"]["requires"],
-        *(needed for extra, needed in extras.items() if extra != "flower"),
+        *(needed for extra, needed in extras.items() if extra not in ("flower", "ray")),
     ]
     found = [Requirement(text) for one in lists for text in one]
     return [one for one in found if one.name != "eitr"]

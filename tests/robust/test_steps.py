@@ -56,14 +56,14 @@ def test_the_model_is_the_base_and_the_steps_as_the_coefficients_say(parameters,
         np.asarray(base, np.float64)
         + coefficients @ (np.asarray(updates, np.float64) - np.asarray(base, np.float64))[order]
     )
-    found = base_and_steps(base, updates, order, coefficients)
+    found = base_and_steps(updates, base, order, coefficients)
     assert found.dtype == dtype
     np.testing.assert_allclose(found, plain, rtol=1e-6 if dtype == np.float32 else 1e-12, atol=1e-7)
 
 
 def test_without_coefficients_the_base_comes_back_to_the_bit():
     base, updates, order = table(5000, np.float32)
-    assert np.array_equal(base_and_steps(base, updates, order, np.zeros(5)), base)
+    assert np.array_equal(base_and_steps(updates, base, order, np.zeros(5)), base)
 
 
 def test_a_base_may_be_of_another_precision_than_the_updates():
@@ -71,7 +71,7 @@ def test_a_base_may_be_of_another_precision_than_the_updates():
     narrow = updates.astype(np.float32)
     plain = np.linalg.norm(np.asarray(narrow, np.float64) - base, axis=1)
     np.testing.assert_allclose(lengths_of_steps(narrow, base, order), plain[order], rtol=1e-12)
-    assert base_and_steps(base, narrow, order, np.full(5, 0.2)).dtype == np.float32
+    assert base_and_steps(narrow, base, order, np.full(5, 0.2)).dtype == np.float32
 
 
 @DTYPES
@@ -84,7 +84,7 @@ def test_neither_threads_nor_the_order_of_arrival_change_a_bit(dtype, monkeypatc
         sent, place = updates[arrival], np.argsort(arrival)[order]  # the same clients in the same order
         folded = folded_steps(sent, base, place, limit=0.2, signs=signs, dimensions=64)
         lengths = lengths_of_steps(sent, base, place)
-        model = base_and_steps(base, sent, place, coefficients)
+        model = base_and_steps(sent, base, place, coefficients)
         found.append((folded.tobytes(), lengths.tobytes(), model.tobytes()))
     assert found[0] == found[1] == found[2]
 
@@ -94,5 +94,5 @@ def test_nothing_is_changed_in_place():
     before = [array.copy() for array in (base, updates, order)]
     lengths_of_steps(updates, base, order)
     folded_steps(updates, base, order, limit=1.0, signs=np.ones(30, np.float32), dimensions=8)
-    base_and_steps(base, updates, order, np.ones(5))
+    base_and_steps(updates, base, order, np.ones(5))
     assert all(np.array_equal(*pair) for pair in zip((base, updates, order), before, strict=True))

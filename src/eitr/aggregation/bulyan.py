@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from eitr.aggregation.attacker_count import AttackerCountRule
 from eitr.aggregation.interface import Floats, Result, Round
 from eitr.aggregation.rule_state import RuleState
+from eitr.robust.column_blocks import joined
 from eitr.robust.gram import HAIR, gram_of_steps, squared_distances
 from eitr.robust.near_median import mean_near_median
 
@@ -46,7 +47,7 @@ class Bulyan(AttackerCountRule):
         shares[chosen] = 1
         weights = self.ramped(state, round, shares)
         count = len(chosen) - 2 * self.attackers
-        return state, Result(mean_near_median(round.updates, chosen, weights, count), weights)
+        return state, Result(joined(round.blocks.run(mean_near_median, chosen, weights, count)), weights)
 
     def chosen(self, gram: Floats) -> NDArray[np.int64]:
         """Return the M - 2 f clients that Krum chooses, in ascending order."""

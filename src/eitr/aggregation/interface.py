@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -22,6 +23,7 @@ from eitr import plugins
 from eitr.aggregation.parameters import Layout, as_array, as_vector, check_layout, layout_of
 from eitr.aggregation.rule_state import RuleState, blank
 from eitr.errors import BadUpdateError, InputError
+from eitr.robust.column_blocks import ColumnBlocks, ColumnEngine, LocalBlocks
 from eitr.robust.tiles import Updates
 from eitr.settings import check_settings, setting
 
@@ -63,8 +65,12 @@ class Round:
     scorer: Scorer | None = None
     added_noise: float = 0.0
     """Standard deviation of the noise that honest clients add to each parameter, by the rules of the round."""
+    engine: ColumnEngine = LocalBlocks
+    """What computes parameter by parameter: this process, or other machines. It changes no bit of the result."""
     order: NDArray[np.int64] = field(init=False)
     """Rows in the order of the client ids, sorted as strings: how every rule takes them."""
+    blocks: ColumnBlocks = field(init=False)
+    """The updates as the engine has them."""
 
     def __post_init__(self) -> None:
         expected = layout_of(self.base) if isinstance(self.base, Mapping) else None
@@ -79,6 +85,7 @@ class Round:
         if not isinstance(updates, np.ndarray):
             updates = _stacked(updates, self.ids, None if self.base is None else self.base.shape, expected, bad)
         object.__setattr__(self, "updates", _checked_table(updates))
+        object.__setattr__(self, "blocks", self.engine(self.updates))
         clients, parameters = self.updates.shape
         order = np.array(sorted(range(clients), key=self.ids.__getitem__), dtype=np.int64)
         object.__setattr__(self, "order", order)
@@ -120,6 +127,13 @@ class Round:
             good: Any = [updates[row] for row in kept]  # the constructor also takes a list of vectors
             claimed = None if counts is None else as_array(counts)[kept]
             return cls(base, good, [ids[row] for row in kept], index, counts=claimed, **others), error.clients
+
+    def computed_by(self, engine: ColumnEngine) -> Self:
+        """Return the same round for another engine; what was checked is not checked again."""
+        other = copy(self)
+        object.__setattr__(other, "engine", engine)
+        object.__setattr__(other, "blocks", engine(self.updates))
+        return other
 
     @property
     def given(self) -> set[str]:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from eitr.aggregation.interface import Result, Round, Rule, uniform
 from eitr.aggregation.rule_state import RuleState
+from eitr.robust.column_blocks import joined
 from eitr.robust.order_statistics import weighted_median
 
 
@@ -27,4 +28,4 @@ class Median(Rule):
 
     def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
         weights = self.ramped(state, round, uniform(round))
-        return state, Result(weighted_median(round.updates, round.order, weights), weights)
+        return state, Result(joined(round.blocks.run(weighted_median, round.order, weights)), weights)

@@ -10,8 +10,9 @@ from eitr.aggregation.interface import Floats, Result, Round, Rule
 from eitr.aggregation.reputation_model import HISTORY, Observations, ReputationModel
 from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
+from eitr.robust.column_blocks import joined
 from eitr.robust.combination import combine
-from eitr.robust.detection import detect
+from eitr.robust.detection import judged
 from eitr.settings import setting
 
 EQUAL = 1e-9
@@ -81,19 +82,19 @@ class Reputation(ReputationRule):
     cutoff: bool = setting(False, "weights below 1/M become 0, as in the published code")
 
     def _aggregate(self, state: RuleState, round: Round) -> tuple[RuleState, Result]:
-        found = detect(
-            round.updates,
+        counts, found = round.blocks.keep(
+            judged,
             round.order,
             varpi=self.varpi,
             delta=self.delta,
             lambda_=self.lambda_,
             rescale=self.rescale,
         )
-        positive = found.positive
-        negative = found.negative
+        positive = np.sum(counts, axis=0)
+        negative = round.updates.shape[1] - positive
         state, reputation = self._model.update(state, Observations(round.ids, positive, negative))
         weights = self.ramped(state, round, min_max(reputation, cutoff=self.cutoff))
-        model = combine(found, round.order, weights)
+        model = joined(round.blocks.run(combine, found, round.order, weights))
         return state, Result(model, weights, positive, negative, reputation)
 
 

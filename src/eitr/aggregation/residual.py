@@ -7,8 +7,9 @@ import numpy as np
 
 from eitr.aggregation.interface import Floats, Result, Round, Rule, uniform
 from eitr.aggregation.rule_state import RuleState
+from eitr.robust.column_blocks import joined
 from eitr.robust.combination import weighted_mean
-from eitr.robust.reweighting import reweight
+from eitr.robust.reweighting import mean_within_range, restrict
 from eitr.settings import setting
 
 
@@ -40,11 +41,9 @@ class Residual(Rule):
         if len(round.ids) < 4:
             weights = self.ramped(state, round, uniform(round))
             return state, Result(weighted_mean(round.updates, round.order, weights), weights)
-        found = reweight(round.updates, round.order, delta=self.delta, lambda_=self.lambda_)
-        weights = self.ramped(state, round, _squared(found.scores))
-        model = weighted_mean(found.restricted, round.order, weights)
-        # Where the values level off, the line runs on beyond all of them; the model must not.
-        np.clip(model, round.updates.min(axis=0), round.updates.max(axis=0), out=model)
+        pieces, restricted = round.blocks.keep(restrict, round.order, delta=self.delta, lambda_=self.lambda_)
+        weights = self.ramped(state, round, _squared(joined(pieces).sum(axis=0)))
+        model = joined(round.blocks.run(mean_within_range, restricted, round.order, weights))
         return state, Result(model, weights)
 
 

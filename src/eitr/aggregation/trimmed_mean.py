@@ -7,6 +7,7 @@ import numpy as np
 
 from eitr.aggregation.interface import Result, Round, Rule, uniform
 from eitr.aggregation.rule_state import RuleState
+from eitr.robust.column_blocks import joined
 from eitr.robust.order_statistics import trimmed_mean
 from eitr.settings import setting
 
@@ -35,4 +36,4 @@ class TrimmedMean(Rule):
         weights = self.ramped(state, round, uniform(round))
         # 0.3 * 10 is 2.9999999999999996: the share is meant in decimals.
         drop = min(int(np.floor(self.beta * len(round.ids) + 1e-9)), (len(round.ids) - 1) // 2)
-        return state, Result(trimmed_mean(round.updates, round.order, weights, drop), weights)
+        return state, Result(joined(round.blocks.run(trimmed_mean, round.order, weights, drop)), weights)

@@ -7,6 +7,7 @@ import typer
 
 from eitr.cli.console import busy, tell
 from eitr.cli.plugin_option import Plugins
+from eitr.cluster.engine import HELP, LOCAL
 
 
 def aggregate(
@@ -28,6 +29,7 @@ def aggregate(
     ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the rule, name=value.")] = None,
     index: Annotated[int, typer.Option("--round", help="The number of the round.", min=0)] = 0,
+    engine: Annotated[str, typer.Option(help=HELP, metavar="ENGINE")] = LOCAL,
     plugin: Plugins = None,
 ) -> None:
     """Combine the updates of a round into new parameters.
@@ -35,7 +37,7 @@ def aggregate(
     Bad input is reported in one line with exit status 2, and no file is changed.
 
     Example: `eitr aggregate --global base.npy --updates U.npy --state state.safetensors --out model.npy
-    --report report.json --set kappa=0.3`
+    --report report.json --set kappa=0.3`. With `--engine ray:10.0.0.1:6379` a Ray cluster computes the same result.
     """
     from eitr.cli.aggregate_files import Job, run
 
@@ -53,6 +55,7 @@ def aggregate(
         vocabulary=vocabulary,
         settings=tuple(settings or ()),
         index=index,
+        engine=engine,
     )
     with busy("aggregating (the first run compiles the kernels, which takes some seconds)"):
         finished = run(job)

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eitr.aggregation.interface import INPUTS, Result, Round, Scorer
+from eitr.aggregation.ray_blocks import column_engine
 from eitr.aggregation.registry import make_rule, rule_class
 from eitr.aggregation.rule_state import load_state, state_bytes
 from eitr.aggregation.warm_up import warm_up
+from eitr.cluster.engine import LOCAL, Engine
 from eitr.errors import InputError
 from eitr.io.atomic import write_together
 from eitr.io.safetensors_file import read_limited
@@ -43,10 +45,12 @@ class Job:
     vocabulary: Path | None = None
     settings: tuple[str, ...] = ()
     index: int = 0
+    engine: str = LOCAL
 
 
 def run(job: Job) -> dict[str, Any]:
     """Aggregate; write parameters, report and state together or not at all; return the report."""
+    engine = Engine.parse(job.engine)
     rule = make_rule(job.rule, **parse_settings(rule_class(job.rule), job.settings))
     rule.check_inputs({name for name in INPUTS if getattr(job, name) is not None})
     outputs = [_place(path) for path in (job.out, job.report, job.state) if path is not None]
@@ -69,10 +73,11 @@ def run(job: Job) -> dict[str, Any]:
         scorer=_scorer(job, updates) if job.validation else None,
     )
     rule.for_clients(len(round.ids))  # refuses a round of too few clients before anything is compiled
-    warm_up(rule, like=round)  # so that compiling does not count as aggregation
-    start = time.perf_counter()
-    state, result = rule.update(state, round)
-    seconds = time.perf_counter() - start
+    with column_engine(engine) as columns:
+        warm_up(rule, like=round)  # so that compiling does not count as aggregation
+        start = time.perf_counter()
+        state, result = rule.update(state, round.computed_by(columns))
+        seconds = time.perf_counter() - start
     report = _report(rule.name, seconds, round, result)
     files = {job.out: _npy(result.model), job.report: json.dumps(report, indent=2).encode() + b"\n"}
     if job.state:

@@ -17,6 +17,7 @@ from eitr.cli.console import add_row, tell
 from eitr.cli.extras import needs_extra
 from eitr.cli.file_options import reads_files
 from eitr.cli.plugin_option import Plugins
+from eitr.cluster.engine import HELP, LOCAL
 from eitr.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ START = typer.Option(
 Folder = Annotated[Path | None, typer.Option(help="The folder with the data sets' files (default: EITR_DATA).")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Out = Annotated[Path, typer.Option(help="The folder of the results.")]
+EngineOption = Annotated[str, typer.Option("--engine", help=HELP, metavar="ENGINE")]
 Seconds = Annotated[float, typer.Option(help="Seconds of work that may be lost if it is killed.", min=0.0)]
 
 
@@ -95,6 +97,7 @@ def run(
     out: Out = Path("results"),
     resume: Annotated[bool, typer.Option("--resume", help="Continue with the results in the folder.")] = False,
     checkpoint_seconds: Seconds = 30.0,
+    engine: EngineOption = LOCAL,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON at the end.")] = False,
     plugin: Plugins = None,
 ) -> None:
@@ -123,6 +126,7 @@ def run(
             resume=resume,
             checkpoint_seconds=checkpoint_seconds,
             quiet=False,
+            engine=engine,
         )
         _make_report(done.folder, as_json)
 
@@ -177,6 +181,7 @@ def compare(
         typer.Option("--resume", help="Go on with the comparison in the folder; it knows all options but `--plugin`."),
     ] = False,
     checkpoint_seconds: Seconds = 30.0,
+    engine: EngineOption = LOCAL,
     show_list: Annotated[
         bool, typer.Option("--list", help="List rules, attacks, ways to train and data sets, and exit.")
     ] = False,
@@ -223,6 +228,7 @@ def compare(
             resume=resume,
             checkpoint_seconds=checkpoint_seconds,
             quiet=False,
+            engine=engine,
         )
         _make_report(done.folder, as_json)
 

@@ -7,6 +7,8 @@ import argparse
 import shlex
 import sys
 
+from eitr.cluster.engine import HELP as ENGINE_HELP
+from eitr.cluster.engine import LOCAL
 from eitr.datasets.own.options import HELP, take_options
 from eitr.errors import InputError
 from eitr.plugins import load_plugin
@@ -42,6 +44,7 @@ def main() -> None:
         one.add_argument("--out", default="results", help="the folder of the results")
         one.add_argument("--resume", action="store_true", help="continue with the results in the folder")
         one.add_argument("--checkpoint-seconds", type=float, default=30.0, help="seconds of work that a kill may lose")
+        one.add_argument("--engine", default=LOCAL, help=ENGINE_HELP.replace("`", ""))
         one.add_argument("--plugin", action="append", default=[], metavar="FILE", help="a Python file of your own")
         for name, text in HELP.items():
             action = "store_true" if name == "skip_bad" else "store"

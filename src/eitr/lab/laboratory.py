@@ -19,6 +19,8 @@ import numpy as np
 import torch
 
 from eitr import __version__
+from eitr.cluster.engine import LOCAL, Engine
+from eitr.cluster.ray_cluster import Cluster, connected
 from eitr.datasets.interface import Examples
 from eitr.datasets.own.files import is_named_by_content, named
 from eitr.datasets.own.options import FileOptions
@@ -46,6 +48,7 @@ from eitr.lab.simulation.compute import check_runs, compute, examples_for, pick_
 from eitr.lab.simulation.context import Context
 from eitr.lab.simulation.population import ROOT_SHARE
 from eitr.lab.simulation.progress import Tally, progress_shown
+from eitr.lab.simulation.spread import pick_device_on, spread
 from eitr.pages.vocabulary import Vocabulary
 from eitr.plugins import loaded_files, loaded_packages
 from eitr.robust.threads import thread_count
@@ -112,6 +115,7 @@ def run_experiments(
     resume: bool = False,
     checkpoint_seconds: float = 30.0,
     quiet: bool = True,
+    engine: str = LOCAL,
 ) -> Lab:
     """Compute all runs of some experiments, each distinct run once, and keep them in a folder.
 
@@ -119,14 +123,15 @@ def run_experiments(
     `data` is a data set of the registry, a prepared .npz file, or your own file or folder, read as `options`
     say; `start` the model that federations start from: `random`, `shipped`, or a folder with `model.safetensors` and
     `vocabulary.json`, whose words the pages' vectors then have; `seeds` how many seeds, the profile's by default;
-    `quiet=False` shows progress.
+    `quiet=False` shows progress; `engine="ray"` or `"ray:HOST:PORT"` spreads the runs over a Ray cluster.
     """
+    engine_of = Engine.parse(engine)
     chosen = [experiment(id) for id in ids]
     if not chosen:
         raise InputError("name at least one experiment; `eitr lab list` shows them")
     model = find_start(start)
     source = find_data(data, options, model)
-    how = _Computation(Path(out), source, model, device, data_dir, resume, checkpoint_seconds, quiet)
+    how = _Computation(Path(out), source, model, device, data_dir, resume, checkpoint_seconds, quiet, engine_of)
     pool = "" if model is None else model.pool_file_digest
     asked = make_profile(profile, data=source.name, seeds=seeds, start=_name_of(model), pool=pool)
     return _run(chosen, asked, {}, how)
@@ -154,6 +159,7 @@ def compare(
     resume: bool = False,
     checkpoint_seconds: float = 30.0,
     quiet: bool = True,
+    engine: str = LOCAL,
 ) -> Lab:
     """Compute every rule under every attack in every setting, and keep the results in a folder.
 
@@ -163,6 +169,7 @@ def compare(
     is None has the value of the class `Grid`; with `resume`, that of the folder. `data`, `options` and `start` are
     as in `run_experiments`. `lab.table("compare")`, `lab.figure("compare")` and `lab.report()` then show the results.
     """
+    engine_of = Engine.parse(engine)
     folder = Path(out)
     before = read_metadata(folder) if resume and (folder / METADATA).exists() else None
     if before is not None and not before.grid:
@@ -200,7 +207,7 @@ def compare(
     if seeds is None:
         seeds = before.seeds if before else DEFAULT_SEEDS
     profile = comparison_profile(source.name, seeds, _name_of(model))
-    how = _Computation(folder, source, model, device, data_dir, resume, checkpoint_seconds, quiet)
+    how = _Computation(folder, source, model, device, data_dir, resume, checkpoint_seconds, quiet, engine_of)
     return _run([Comparison(grid)], profile, grid.as_json(), how)
 
 
@@ -224,17 +231,32 @@ class _Computation(NamedTuple):
     resume: bool
     checkpoint_seconds: float
     quiet: bool
+    engine: Engine = Engine()
 
 
 def _run(chosen: Sequence[Experiment], profile: Profile, grid: Mapping[str, Any], how: _Computation) -> Lab:
     """Compute all runs of some experiments that the folder does not have yet."""
+    if how.engine.is_local:
+        return _run_on(None, chosen, profile, grid, how)
+    with connected(how.engine.address) as cluster:
+        return _run_on(cluster, chosen, profile, grid, how)
+
+
+def _run_on(
+    cluster: Cluster | None,
+    chosen: Sequence[Experiment],
+    profile: Profile,
+    grid: Mapping[str, Any],
+    how: _Computation,
+) -> Lab:
+    """Compute runs on a cluster, or in this process."""
     if not how.checkpoint_seconds >= 0:
         raise InputError(
             f"the seconds between checkpoints must be a number of at least 0, not {how.checkpoint_seconds}"
         )
     ids = [one.id for one in chosen]
     folder, source, store = how.folder, how.source, Store(how.folder)
-    where = pick_device(how.device)
+    where = pick_device(how.device) if cluster is None else pick_device_on(cluster, how.device)
     before = _existing(folder, profile, how.resume)
     runs = distinct_runs(chosen, profile)
     open_runs = [run for run in runs if not store.has(run)]
@@ -246,8 +268,9 @@ def _run(chosen: Sequence[Experiment], profile: Profile, grid: Mapping[str, Any]
     digest = _check_data(folder, profile.data, open_runs, examples or source.examples, before)
     tally = Tally(len(open_runs), sum(getattr(run, "rounds", 1) for run in open_runs))
     if not how.quiet:
-        _announce(runs, open_runs, tally, where)
-    _prepare(folder, ids, profile, where, before, grid, how, data_digest=digest)
+        _announce(runs, open_runs, tally, where, cluster)
+    found_hardware = hardware(where) if cluster is None else hardware_of(cluster)
+    _prepare(folder, ids, profile, where, before, grid, how, data_digest=digest, found_hardware=found_hardware)
     start, seconds = time.perf_counter(), dict[str, float]()
     try:
         with progress_shown(tally, quiet=how.quiet) as callback:
@@ -258,7 +281,11 @@ def _run(chosen: Sequence[Experiment], profile: Profile, grid: Mapping[str, Any]
                 on_progress=callback,
                 checkpoint_seconds=how.checkpoint_seconds,
             )
-            for done in compute(open_runs, context, examples, how.start):
+            if cluster is None:
+                finished = compute(open_runs, context, examples, how.start)
+            else:
+                finished = spread(open_runs, cluster, context, examples, how.start)
+            for done in finished:
                 store.save(done.run, done.arrays)
                 seconds[done.run.key] = round(done.seconds, 4)
     finally:
@@ -268,10 +295,13 @@ def _run(chosen: Sequence[Experiment], profile: Profile, grid: Mapping[str, Any]
     return Lab(folder, profile, grid)
 
 
-def _announce(runs: Sequence[Run], open_runs: Sequence[Run], tally: Tally, device: torch.device) -> None:
+def _announce(
+    runs: Sequence[Run], open_runs: Sequence[Run], tally: Tally, device: torch.device, cluster: Cluster | None
+) -> None:
     """Say how much there is to do, and which rules will take longer."""
     done = f", {len(runs) - len(open_runs)} more are finished" if len(open_runs) < len(runs) else ""
-    print(f"{len(open_runs)} runs with {tally.total} rounds on {device.type}{done}", file=sys.stderr)
+    spread_over = "" if cluster is None else f" of a Ray cluster of {cluster.nodes} nodes"
+    print(f"{len(open_runs)} runs with {tally.total} rounds on {device.type}{spread_over}{done}", file=sys.stderr)
     for name in slower_rules(open_runs, device):
         print(f"the rule {name!r} has no batched form: it runs on the processor, run by run", file=sys.stderr)
 
@@ -376,6 +406,7 @@ def _prepare(
     how: _Computation,
     *,
     data_digest: str,
+    found_hardware: dict[str, Any],
 ) -> None:
     """Write `lab.json`; the experiments of earlier calls stay in it."""
     experiments = list(dict.fromkeys([*(before.experiments if before else ()), *ids]))
@@ -397,7 +428,7 @@ def _prepare(
         grid=grid,
         plugins=loaded_files(before.plugins if before else None),
         device=device.type,
-        hardware=hardware(device),
+        hardware=found_hardware,
         versions={
             **(before.versions if before else {}),
             "eitr": __version__,
@@ -409,6 +440,11 @@ def _prepare(
         started=started,
     )
     write_metadata(folder, replace(metadata, command=metadata.command_for(*experiments)))
+
+
+def hardware_of(cluster: Cluster) -> dict[str, Any]:
+    """Return what the nodes of a cluster have together."""
+    return {"nodes": cluster.nodes, "processors": cluster.processors, "gpus": cluster.gpus}
 
 
 def hardware(device: torch.device) -> dict[str, Any]:

@@ -17,12 +17,13 @@ _BLOCK = 512
 """Parameters summed at a time: their sums stay in the first-level cache."""
 
 
-def combine(detection: Detection, order: Order, weights: NDArray[np.float64]) -> Updates:
+def combine(updates: Updates, detection: Detection, order: Order, weights: NDArray[np.float64]) -> Updates:
     """Return w_n = m + sum_i weight_i (W'_i - m) / sum_i weight_i.
 
     W' is the rectified value: the clipped one where it was accepted, the column's median m where it was not.
     """
-    return _mean(detection.values, order, weights, detection.median, detection.reach, detection.accepted)
+    values = updates if detection.rescaled is None else detection.rescaled
+    return _mean(values, order, weights, detection.median, detection.reach, detection.accepted)
 
 
 def weighted_mean(values: Updates, order: Order, weights: NDArray[np.float64]) -> Updates:

@@ -1,6 +1,7 @@
 """Steps 1 to 7 of a round: rescale, rank, fit, judge. Which parameters of which client are accepted?"""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,8 @@ class Detection:
     """(clients, parameters): whether the confidence of a value is above delta."""
     median: NDArray[np.float64]
     """(parameters,): the median of the rescaled column; rejected values are replaced by it."""
-    values: Updates
-    """(clients, parameters): the updates; a rescaled copy of them under `rescale="paper"`."""
+    rescaled: Updates | None
+    """(clients, parameters): a rescaled copy of the updates under `rescale="paper"`; None otherwise."""
     reach: float
     """Values farther than this from the median are clipped: varpi/2 under `rescale="median"`, else infinite."""
 
@@ -103,7 +104,18 @@ def detect(updates: Updates, order: Order, *, varpi: float, delta: float, lambda
     over_ranges(judge, parameters, step=LANES)
     if by_deviation:
         return Detection(accepted, median, rescaled, np.inf)
-    return Detection(accepted, median, updates, varpi / 2)
+    return Detection(accepted, median, None, varpi / 2)
+
+
+def judged(block: Updates, order: Order, **settings: Any) -> tuple[NDArray[np.int64], Detection]:
+    """Return the accepted parameters of each client, and what `combine` needs of the block."""
+    found = detect(block, order, **settings)
+    return found.positive, found
+
+
+def accepted_counts(block: Updates, order: Order, **settings: Any) -> NDArray[np.int64]:
+    """Return the accepted parameters of each client."""
+    return detect(block, order, **settings).positive
 
 
 @compiled

@@ -20,6 +20,7 @@ from eitr.robust.columns import (
     residuals_from_line,
     workspace,
 )
+from eitr.robust.combination import weighted_mean
 from eitr.robust.confidence import ABSOLUTE_SCALE, RELATIVE_SCALE, confidence_bound, residual_factor
 from eitr.robust.detection import Order
 from eitr.robust.lanes import LANES, add, load, multiply, splat, store, subtract
@@ -35,10 +36,15 @@ _PIECE = 4096
 class Reweighting(NamedTuple):
     """Scores and restricted values, rows as in the updates."""
 
-    scores: NDArray[np.float64]
-    """(clients,): sum over the parameters of confidence times its standard deviation over the clients."""
+    pieces: NDArray[np.float64]
+    """(pieces, clients): confidence times its standard deviation over the clients, summed over 4096 parameters."""
     restricted: Updates
     """(clients, parameters): the updates, with values of low confidence replaced by the line."""
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """(clients,): the sums over all parameters."""
+        return np.asarray(self.pieces.sum(axis=0))
 
 
 def reweight(updates: Updates, order: Order, *, delta: float, lambda_: float) -> Reweighting:
@@ -69,7 +75,23 @@ def reweight(updates: Updates, order: Order, *, delta: float, lambda_: float) ->
             )
 
     over_ranges(judge, parameters, step=_PIECE)
-    return Reweighting(pieces.sum(axis=0), restricted)
+    return Reweighting(pieces, restricted)
+
+
+def restrict(block: Updates, order: Order, **settings: float) -> tuple[NDArray[np.float64], Updates]:
+    """Return the sums of scores by piece and client, and the restricted values of the block."""
+    found = reweight(block, order, **settings)
+    return found.pieces, found.restricted
+
+
+def mean_within_range(block: Updates, restricted: Updates, order: Order, weights: NDArray[np.float64]) -> Updates:
+    """Return the weighted mean of restricted values, kept within the range of the values that were sent.
+
+    Where the values level off, the line runs on beyond all of them; the model must not.
+    """
+    model = weighted_mean(restricted, order, weights)
+    np.clip(model, block.min(axis=0), block.max(axis=0), out=model)
+    return model
 
 
 @compiled

@@ -70,10 +70,10 @@ def folded_steps(
     return folded
 
 
-def base_and_steps(base: NDArray[Any], updates: Updates, order: Order, coefficients: Floats) -> Updates:
+def base_and_steps(updates: Updates, base: NDArray[Any], order: Order, coefficients: Floats) -> Updates:
     """Return base + sum_i c_i step_i, in the type of the updates; coefficients are in the given order.
 
-    >>> base_and_steps(np.ones(1), np.array([[3.0], [5.0]]), np.array([0, 1]), np.array([0.5, 0.25])).tolist()
+    >>> base_and_steps(np.array([[3.0], [5.0]]), np.ones(1), np.array([0, 1]), np.array([0.5, 0.25])).tolist()
     [3.0]
     """
     model = np.empty(updates.shape[1], dtype=updates.dtype)

@@ -23,6 +23,7 @@ from pydantic_settings import (
 from eitr.aggregation.fedavg import FedAvg
 from eitr.aggregation.interface import Rule
 from eitr.aggregation.registry import make_rule, rule_class
+from eitr.cluster.engine import LOCAL, Engine
 from eitr.errors import InputError
 from eitr.model.plan import TrainingPlan
 from eitr.model.private import PrivatePlan
@@ -127,6 +128,11 @@ class ServerSettings(BaseSettings):
     rule: str = Field("fused", description="The aggregation rule; `eitr rules` lists them.")
     rule_settings: Annotated[list[str], NoDecode] = Field(
         [], description='Its settings, such as ramp=5,low=0.5, or as a JSON list: ["ramp=5"].'
+    )
+    engine: str = Field(
+        LOCAL,
+        description="What computes rounds: local (the worker's process), ray (the Ray cluster of its machine), or "
+        "ray:HOST:PORT. Needs `pip install 'eitr[ray]'`. If the cluster fails, the worker computes the round itself.",
     )
     first_model: Path | None = Field(
         None,
@@ -333,6 +339,12 @@ class ServerSettings(BaseSettings):
             return json.loads(text)
         except ValueError:
             raise ValueError('write ramp=5,low=0.5, or a JSON list such as ["ramp=5"]') from None
+
+    @field_validator("engine")
+    @classmethod
+    def _known_engine(cls, value: str) -> str:
+        Engine.parse(value)
+        return value
 
     @field_validator("public_address")
     @classmethod

@@ -34,7 +34,8 @@ from eitr.aggregation.opinions import Opinion, cumulative_fusion
 from eitr.aggregation.reputation_model import HISTORY, ReputationModel
 from eitr.aggregation.rule_state import RuleState
 from eitr.errors import InputError
-from eitr.robust.detection import detect
+from eitr.robust import column_blocks as columns
+from eitr.robust.detection import accepted_counts
 from eitr.robust.steps import (
     base_and_steps,
     folded_steps,
@@ -130,13 +131,14 @@ class Fused(Rule):
         order = round.order
         ids = [round.ids[row] for row in order]
         rows = state.rows(ids)
-        found = detect(round.updates, order, **DETECTION, rescale="median")
+        positive = np.sum(round.blocks.run(accepted_counts, order, **DETECTION, rescale="median"), axis=0)
+        negative = round.updates.shape[1] - positive
         lengths, fourth_powers = moments_of_steps(round.updates, base, order)
         now = self._sketches(round, base, lengths)
         sums = self._sums(state, rows, now if self.start == 0 else self._remembered_sketches(round, base))
         state = remember(state, SKETCH, rows, sums.astype(np.float32))
         harm = self._harm(round, base, lengths)
-        rejected = found.negative[order] / round.updates.shape[1]
+        rejected = negative[order] / round.updates.shape[1]
         towards = towards_median(sums)
         noise_harm = None if harm is None else self._noise_harm(round, base)
         kurtosis = kurtosis_of(fourth_powers, lengths, round.updates.shape[1])
@@ -171,10 +173,12 @@ class Fused(Rule):
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         result = Result(
-            base_and_steps(base, round.updates, order, weights * shortening(lengths)),
+            columns.joined(
+                round.blocks.run(base_and_steps, columns.ByParameter(base), order, weights * shortening(lengths))
+            ),
             weights[place],
-            found.positive,
-            found.negative,
+            positive,
+            negative,
             assessment.reputation[place],
             explained(ids, assessment),
         )

@@ -37,18 +37,27 @@ class Context:
     """Seconds of work that may be lost when the process is killed."""
     _last: float = field(default_factory=time.monotonic)
 
+    @property
+    def keeps_checkpoints(self) -> bool:
+        """Whether checkpoints are kept."""
+        return self.store is not None
+
+    def restart_clock(self) -> None:
+        """Begin to wait for the next checkpoint."""
+        self._last = time.monotonic()
+
     def checkpoint_due(self) -> bool:
         """Return whether a checkpoint is due; if so, restart the clock."""
-        if self.store is None or time.monotonic() - self._last < self.checkpoint_seconds:
+        if not self.keeps_checkpoints or time.monotonic() - self._last < self.checkpoint_seconds:
             return False
-        self._last = time.monotonic()
+        self.restart_clock()
         return True
 
     def save_checkpoint(self, run: Run, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write a checkpoint of an unfinished run."""
         if self.store is not None:
             write_npz(self.store.checkpoint_path(run), arrays)
-            self._last = time.monotonic()  # however long writing takes, as much time is left for the work
+            self.restart_clock()  # however long writing takes, as much time is left for the work
 
     def load_checkpoint(self, run: Run) -> Arrays | None:
         """Return the last checkpoint of a run, if there is one."""

@@ -19,6 +19,7 @@ from eitr.aggregation.fedavg import FedAvg
 from eitr.aggregation.interface import Floats, Result, Round, Rule
 from eitr.aggregation.rule_state import RuleState
 from eitr.aggregation.weight_factors import with_weight_factors
+from eitr.cluster.engine import Engine
 from eitr.model import Network, Vector
 from eitr.model.private import PrivatePlan, without_cover
 from eitr.model.round_plan import first_trained, read_plan
@@ -44,9 +45,11 @@ from eitr.server.domain.formal_privacy import with_noise
 from eitr.server.domain.gate import Gate, Judgement
 from eitr.server.domain.keys import Key
 from eitr.server.domain.models import publish
+from eitr.server.domain.round_engine import RoundEngine
 from eitr.server.domain.rounds import changed, ending, forget_update_bytes, update_bytes
 from eitr.server.domain.trust import Drawing
 
+LOCAL_ENGINE = Engine()
 SECRET_FACTOR = 0.4
 """Weights are multiplied by a number from 1 minus this to 1 plus this. A participant then learns its weight to no
 better than 22 % (the lab's experiment `privacy`)."""
@@ -87,9 +90,18 @@ class _Aggregated:
 class RoundAggregation:
     """Ends a round that a worker has claimed. If it is run twice on a round, only one run counts."""
 
-    def __init__(self, database: Database, rule: Rule, gate: Gate, key: Key, drawing: Drawing | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        rule: Rule,
+        gate: Gate,
+        key: Key,
+        drawing: Drawing | None = None,
+        engine: Engine = LOCAL_ENGINE,
+    ) -> None:
         """Without `drawing`, everybody is judged and nobody is bounded."""
         self._database, self._rule, self._gate, self._key = database, rule, gate, key
+        self._engine = RoundEngine(engine)
         self._drawing = drawing or Drawing(key, established_rounds=1, bounds=False)
 
     def run(self, id: int, owner: str) -> RoundStatus | None:
@@ -134,7 +146,7 @@ class RoundAggregation:
             state = rule.refuse(state, participant, network.size - first)
         scorer = self._gate.pages.shown_pages(network, vocabulary).above(vector[:first]).losses
         sent = Round(vector[first:], updates, ids, index=id, scorer=scorer, added_noise=added_noise)
-        state, result = rule.update(state, sent)
+        state, result = self._engine.update(rule, state, sent)
         if isinstance(plan, PrivatePlan) and round.published_noise is None:
             result = with_secret_factors(result, vector[first:], updates, ids, self._key)
             factors = secret_factors(ids, self._key)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from eitr.cluster.engine import Engine
 from eitr.datasets.validation import ValidationSet
 from eitr.errors import InputError
 from eitr.server.db.connection import Database
@@ -44,7 +45,7 @@ class Worker:
         gate = Gate(scoring, settings.margin, settings.class_margin)
         key = Key.of(settings.folder)
         drawing = Drawing(key, settings.established_rounds, settings.bounds)
-        self._aggregation = RoundAggregation(database, self._rule, gate, key, drawing)
+        self._aggregation = RoundAggregation(database, self._rule, gate, key, drawing, Engine.parse(settings.engine))
         self._retention = Retention(database, settings)
         self._name = f"{socket.gethostname()[:40]}-{secrets.token_hex(6)}"
         self._stop = threading.Event()
