@@ -87,7 +87,7 @@ def configuration(setting: Setting) -> dict[str, list[str]]:
     """Return, for each engine, the lines that its user writes for this federation.
 
     A line is one setting, one command with its other options, or one statement of Python. Left out are what all
-    have in common (installing EITR, imports, the pages) and what nobody writes, such as the project of `eitr flower new`.
+    have in common (installing EITR, imports, the pages) and what nobody writes, as the project of `eitr flower new`.
     """
     given = {name: value for name, value in setting.config().items() if name not in ("wait", "timeout")}
     run_config = [f"{name} = {json.dumps(value)}" for name, value in given.items()]
