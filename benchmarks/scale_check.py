@@ -90,8 +90,8 @@ def requests(folder: Path, number: int, seed: int) -> dict[str, Any]:
             costs[kind] = _one_by_one(process, port, head, number // 10 if kind in ("weights",) else number)
         turn = [asked["manifest"], asked["round"]]
         services = [np.array(costs[kind].pop("seconds")) for kind in asked][:2]
-        for one in costs.values():
-            one.pop("seconds", None)
+        for cost in costs.values():
+            cost.pop("seconds", None)
         print(f"polls from {CONNECTIONS} connections at once", file=sys.stderr, flush=True)
         saturated = _at_once(process, port, turn, number)
         loads = []

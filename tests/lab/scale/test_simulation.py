@@ -70,6 +70,15 @@ def test_a_server_that_is_too_small_leaves_requests_unanswered_and_browsers_wait
     assert small.series["busy_seconds"].sum() <= DAY + 60
 
 
+def test_an_update_that_could_not_be_sent_is_kept_and_sent_again():
+    outcome = simulate(
+        Plan(browsers=3000, days=1, step=300, processes=1, pages_a_day=5.0, founders=3000), Costs(update=10.0)
+    )
+    totals = outcome.totals
+    assert outcome.series["sends"].sum() > totals["prepared"]
+    assert totals["prepared"] == totals["taken"] + totals["refused_updates"] + totals["waiting"]
+
+
 def test_the_measures_do_what_they_are_for():
     found = {id: summary(simulate(scenario(id).plan(SMALL))) for id in ("settings", "last-layer", "seldom")}
     assert found["last-layer"]["cdn_tb_a_month"] < 0.1 * found["settings"]["cdn_tb_a_month"]
