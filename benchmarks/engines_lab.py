@@ -1,6 +1,7 @@
 """The federation on the lab's engine for processors, and the model that it ends with."""
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
@@ -16,8 +17,11 @@ from eitr.model.network import Vector
 from eitr.robust.threads import thread_count
 
 
-def run_lab(setting: Setting) -> tuple[Vector, float]:
-    """Return the last model and the seconds from the start to it, loading of the pages included."""
+def run_lab(setting: Setting, ids: Sequence[str] = ()) -> tuple[Vector, float]:
+    """Return the last model and the seconds from the start to it, loading of the pages included.
+
+    `ids` are what clients are called, where not by their numbers: rules order equal values by them.
+    """
     began = time.monotonic()
     settings = setting.settings
     network, vector = classifier_of(settings.model).model
@@ -36,5 +40,6 @@ def run_lab(setting: Setting) -> tuple[Vector, float]:
     with ThreadPoolExecutor(thread_count()) as threads:
         context = Context(device=torch.device("cpu"))
         simulation = _Simulation(run, row_table(examples, []), network, context, threads, vector)
+        simulation._ids = list(ids) or simulation._ids
         simulation.finish()
     return simulation._model, time.monotonic() - began
