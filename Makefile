@@ -98,7 +98,7 @@ bench-engines: setup-dev ## the same federation on the lab's engine, Flower's si
 	test -x $(FLOWER_TESTS)/bin/python || $(PYTHON) -m venv $(FLOWER_TESTS)
 	$(FLOWER_TESTS)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(FLOWER_TESTS)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[flower,lab]" pytest "flwr[simulation]>=1.41,<1.43"
-	$(BIN)/python -m benchmarks.engines_table --rule reputation,fused --flower-python $(FLOWER_TESTS)/bin/python
+	$(BIN)/python -m benchmarks.engines_table --flower-python $(FLOWER_TESTS)/bin/python
 
 bench-server: setup-dev ## updates a second, waiting and memory of the server, beside a naive endpoint
 	$(BIN)/python -m benchmarks.server

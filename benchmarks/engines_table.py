@@ -10,7 +10,8 @@ model of the lab with clients that are called as the engine calls them: rules or
 are those of everything that has to be started for one federation; compare them on one machine only. Lines are what a
 user writes: one setting, one command or one statement each (`--show-configuration` prints them).
 
-Flower has an environment of its own, which `make test-flower` makes. Exit status 1: accuracies differ.
+Flower has an environment of its own, which `make test-flower` makes. Exit status 1: accuracies differ, as they do with
+`fused` on the server, whose validation pages and seed of projections are its own.
 """
 
 import argparse
