@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 FRESH_KERNELS := $(CURDIR)/build/numba-cache-coverage
 
 .PHONY: help run demo classify test test-long setup setup-dev lock extension dist checks lint types layers typescript kernels test-flower test-ray \
-	bench bench-engine bench-server bench-extension clean
+	bench bench-engine bench-engines bench-server bench-extension clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -100,6 +100,13 @@ bench-engine: setup-dev ## rounds a second of the lab's engine, of Flower's simu
 	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-engine.txt
 	$(BIN)/python -m benchmarks.engine --flower-python $(FLOWER)/bin/python
+
+# In the environment of Flower's tests, with its simulation (Ray) besides.
+bench-engines: setup-dev ## the same federation on the lab's engine, Flower's simulation and deployment, and the server
+	test -x $(FLOWER_TESTS)/bin/python || $(PYTHON) -m venv $(FLOWER_TESTS)
+	$(FLOWER_TESTS)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(FLOWER_TESTS)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[flower,lab]" pytest "flwr[simulation]>=1.41,<1.43"
+	$(BIN)/python -m benchmarks.engines_table --flower-python $(FLOWER_TESTS)/bin/python
 
 bench-server: setup-dev ## updates a second, waiting and memory of the server, beside a naive endpoint
 	$(BIN)/python -m benchmarks.server

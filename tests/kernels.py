@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / "build" / "numba-cache"
-SOURCES = (ROOT / "src" / "eitr" / "model", ROOT / "src" / "eitr" / "robust")
+SOURCES = tuple(ROOT / "src" / "eitr" / folder for folder in ("model", "robust", "lab/scale"))
 """The folders that hold kernels."""
 CLIENTS, PARAMETERS = 12, 40
 
@@ -34,6 +34,7 @@ def compile_all() -> None:
         # From so many clients on, columns are judged by kernels of their own.
         _aggregate(kind, MANY, ["reputation"])
     _train()
+    _serve()
 
 
 def _aggregate(kind: str, clients: int, rules: Iterable[str]) -> None:
@@ -55,6 +56,14 @@ def _aggregate(kind: str, clients: int, rules: Iterable[str]) -> None:
     for name in rules:
         rule = make_rule(name)
         rule.update(rule.init(), round)
+
+
+def _serve() -> None:
+    import numpy as np
+
+    from eitr.lab.scale.stations import Station
+
+    Station(2).serve(np.arange(3.0), np.ones(3))
 
 
 def _train() -> None:

@@ -40,12 +40,12 @@ def _without_pauses(monkeypatch):
     monkeypatch.setattr(exchange, "POLL_SECONDS", 0.0)
 
 
-def run(folder, nodes=4, **changed):
+def run(folder, nodes=4, keys="key %d", places=range(4), **changed):
     """Run the apps; return the checkpoint."""
     config = {**CONFIG, "checkpoint": str(folder), **{name.replace("_", "-"): value for name, value in changed.items()}}
     link = LocalLink(config)
-    for number in range(nodes):
-        link.add(b"key %d" % number, client_app.app, partition_id=number, num_partitions=4)
+    for number, place in zip(range(nodes), places, strict=False):
+        link.add((keys % number).encode(), client_app.app, partition_id=place, num_partitions=4)
     server_app.app(link, Context(link.run.run_id, 0, {}, RecordDict(), config))
     return load_checkpoint(folder, RunSettings.read(config).make_rule())
 
@@ -60,6 +60,47 @@ def test_the_model_is_the_one_of_the_lab(rule, tmp_path):
     assert vector_of(found.model).tobytes() == lab.model_after(2).tobytes()
     assert found.state == lab._state
     assert np.abs(vector_of(found.model) - Classifier.shipped().model.vector).max() > 1e-3
+
+
+def test_with_other_keys_the_model_is_the_same_if_nodes_are_known_by_their_partition(tmp_path):
+    from .lab_twin import twin
+
+    changed = {"rule": "reputation", "identity": "partition"}
+    found = run(tmp_path / "one", **changed)
+    other = run(tmp_path / "other", keys="another key %d", **changed)
+    lab = twin(RunSettings.read({**CONFIG, **changed}), [f"{place:06d}" for place in range(4)])
+    assert vector_of(found.model).tobytes() == vector_of(other.model).tobytes() == lab.model_after(2).tobytes()
+    assert found.state == other.state == lab._state
+    assert found.history[-1]["answered"] == ["000000", "000001", "000002", "000003"]
+
+
+def test_two_nodes_of_one_partition_and_partitions_of_no_data_set_are_refused(tmp_path):
+    with pytest.raises(InputError, match="same partition"):
+        run(tmp_path, identity="partition", places=(0, 1, 1, 3))
+    for bad in ({"identity": "name"}, {"identity": "partition", "data": ""}):
+        with pytest.raises(InputError, match="identity"):
+            RunSettings.read({**CONFIG, **bad})
+
+
+@pytest.mark.parametrize("claimed", [None, -1, 10**9, 1.5])
+def test_a_node_that_names_no_partition_is_known_by_its_key(claimed, tmp_path):
+    def answers(message, context):
+        reply = client_app.app(message, context)
+        if claimed is None:
+            del reply.content["metrics"]["partition-id"]
+        else:
+            reply.content["metrics"]["partition-id"] = claimed
+        return reply
+
+    config = {**CONFIG, "rounds": 1, "identity": "partition", "checkpoint": str(tmp_path)}
+    link = LocalLink(config)
+    for number in range(4):
+        answer = answers if number == 3 else client_app.app
+        link.add(b"key %d" % number, answer, partition_id=number, num_partitions=4)
+    server_app.app(link, Context(link.run.run_id, 0, {}, RecordDict(), config))
+    told = load_checkpoint(tmp_path, RunSettings.read(config).make_rule()).history[-1]
+    assert told["answered"] == sorted(["000000", "000001", "000002", fingerprint(b"key 3")])
+    assert told["silent"] == []
 
 
 def test_a_run_on_pages_of_organisations_ends_with_a_model_that_classifies(tmp_path):

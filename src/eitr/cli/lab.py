@@ -133,6 +133,41 @@ def run(
 
 @lab.command()
 @needs_extra("lab")
+def scale(
+    scenarios: Annotated[
+        list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Which ones (default: all).", show_default=False)
+    ] = None,
+    browsers: Annotated[int, typer.Option(help="Browsers that take part, up to 50 million.")] = 10_000_000,
+    days: Annotated[int, typer.Option(help="Days that are simulated; the last one is reported.")] = 2,
+    step: Annotated[int, typer.Option(help="Seconds whose alarms are treated together; a divisor of 900.")] = 10,
+    seed: Annotated[int, typer.Option(help="What all draws depend on.")] = 0,
+    growth: Annotated[bool, typer.Option(help="Also run `founders` with fewer browsers.")] = True,
+    jobs: Annotated[int, typer.Option(help="Scenarios that are computed at the same time.", min=1, max=64)] = 1,
+    out: Annotated[Path, typer.Option(help="The folder of scale.json, scale.md and the figures.")] = Path("scale"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead of tables.")] = False,
+) -> None:
+    """Simulate millions of browsers that poll, download and send: what breaks first, and what it costs.
+
+    The scenarios are `today`, `founders`, `aligned`, `one-machine`, `settings`, `last-layer`, `seldom` and `cohort`;
+    docs/scale.md explains them. Every browser is simulated, so ten million for two days take some minutes each and
+    about 1 GB of memory for each job.
+
+    Examples: `eitr lab scale --jobs 2 --out scale`, `eitr lab scale founders cohort --browsers 100000 --no-growth`
+    """
+    from eitr.lab.scale.plan import Plan
+    from eitr.lab.scale.report import tables
+    from eitr.lab.scale.run import run_scenarios, write_results
+    from eitr.lab.scale.scenarios import SCENARIOS
+
+    plan = Plan(browsers=browsers, days=days, step=step, seed=seed)
+    found = run_scenarios(scenarios or list(SCENARIOS), plan, growth=growth, jobs=jobs, tell=tell)
+    write_results(found, out)
+    print(json.dumps(found, indent=2) if as_json else tables(found))
+    tell(f"results in {out}")
+
+
+@lab.command()
+@needs_extra("lab")
 @reads_files
 def compare(
     files: "FileOptions",

@@ -5,9 +5,9 @@ from flwr.clientapp import ClientApp
 
 from eitr.errors import InputError
 from eitr.flower.exchange import config_of
-from eitr.flower.page_sources import PARTITION, classifier_of, named_layers, pages_of_node, seed_of, trained
+from eitr.flower.page_sources import classifier_of, named_layers, pages_of_node, seed_of, trained
 from eitr.flower.replies import ARRAYS, CONFIG, EXAMPLES, METRICS
-from eitr.flower.run_settings import RunSettings
+from eitr.flower.run_settings import PARTITION, PARTITION_IDENTITY, RunSettings
 from eitr.flower.strategy import ROUND, SEED, arrays_of, record_of, vector_of
 
 app = ClientApp()
@@ -27,10 +27,8 @@ def train(message: Message, context: Context) -> Message:
     node = context.node_config.get(PARTITION, context.node_id)
     seed = seed_of(int(config[SEED]), int(config[ROUND]), int(node))
     vector = trained(network, vector_of(arrays_of(arrays)), pages, settings, seed)
-    reply = RecordDict(
-        {
-            ARRAYS: record_of(named_layers(network, vector)),
-            METRICS: MetricRecord({EXAMPLES: len(pages.labels)}),
-        }
-    )
+    metrics = MetricRecord({EXAMPLES: len(pages.labels)})
+    if settings.identity == PARTITION_IDENTITY:
+        metrics[PARTITION] = int(node)
+    reply = RecordDict({ARRAYS: record_of(named_layers(network, vector)), METRICS: metrics})
     return Message(reply, reply_to=message)

@@ -19,7 +19,7 @@ from eitr.datasets.registry import load
 from eitr.datasets.validation import ValidationSet
 from eitr.errors import InputError
 from eitr.flower.round_step import Arrays
-from eitr.flower.run_settings import RunSettings
+from eitr.flower.run_settings import PARTITION, PARTITIONS, RunSettings
 from eitr.lab.runs.federated import FederatedRun
 from eitr.lab.simulation.population import Population, Stream, population
 from eitr.model.classifier import Classifier
@@ -31,8 +31,7 @@ from eitr.pages.sparse import SparseRows
 from eitr.pages.vocabulary import Vocabulary
 
 PAGES: Final = "pages"
-PARTITION, PARTITIONS = "partition-id", "num-partitions"
-"""Names in the configuration of a node; the last two are those of Flower's simulation."""
+"""The name in the configuration of a node, beside those of Flower's simulation."""
 
 
 class LabelledRows(NamedTuple):

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from eitr.errors import InputError
 from eitr.flower.round_step import Arrays, Reply
+from eitr.flower.run_settings import PARTITION
 
 ARRAYS: Final = "arrays"
 METRICS: Final = "metrics"
 CONFIG: Final = "config"
 EXAMPLES: Final = "num-examples"
 """The names of Flower's own strategies, so that a ClientApp written for those works here."""
+MOST_PARTITIONS: Final = 1_000_000
 SERIALISED: Final = "numpy.ndarray"
 HEADER_BYTES: Final = 4096
 """More than the header of an array file takes."""
@@ -45,6 +47,15 @@ def read_reply(content: RecordDict, expected: Expected) -> Reply:
     if not isinstance(arrays, ArrayRecord) or not isinstance(metrics, MetricRecord):
         raise InputError(f"sent no array record {ARRAYS!r} or no metric record {METRICS!r}")
     return Reply(_read_arrays(arrays, expected.model), _read_examples(metrics, expected.most_examples))
+
+
+def partition_of(content: RecordDict) -> str:
+    """Return which part of a data set a node has, written as the lab writes the ids of its clients."""
+    metrics = content.get(METRICS)
+    found = metrics.get(PARTITION) if isinstance(metrics, MetricRecord) else None
+    if type(found) is not int or not 0 <= found < MOST_PARTITIONS:
+        raise InputError(f"sent no whole number {PARTITION!r} from 0 to {MOST_PARTITIONS - 1}")
+    return f"{found:06d}"
 
 
 def _read_examples(metrics: Mapping[str, Any], most: int) -> int:

@@ -11,6 +11,11 @@ from eitr.model.plan import TrainingPlan
 from eitr.model.random import check_seed
 from eitr.settings import parse_settings
 
+PARTITION, PARTITIONS = "partition-id", "num-partitions"
+"""Names that Flower's simulation gives its nodes; a node with `partition` as identity says the first in its replies."""
+KEY, PARTITION_IDENTITY = "key", "partition"
+"""What `identity` may be."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
@@ -51,6 +56,8 @@ class RunSettings:
     """How many of its pages are used; 0: all."""
     trusted: int = 100
     """How many of them the server holds back, to judge by."""
+    identity: str = KEY
+    """Whose reputation it is: that of a node's `key`, or, where a data set is divided, of its `partition`."""
     epochs: int = TrainingPlan().epochs
     max_batches: int = TrainingPlan().max_batches
     batch_size: int = TrainingPlan().batch_size
@@ -77,6 +84,12 @@ class RunSettings:
         check_seed(settings.seed)
         if settings.rounds < 1 or min(settings.wait, settings.timeout, settings.trusted, settings.data_size) < 0:
             raise InputError("there must be at least one round, and no time and no number may be negative")
+        if settings.identity not in (KEY, PARTITION_IDENTITY):
+            raise InputError(f"identity must be {KEY} or {PARTITION_IDENTITY}, not {settings.identity!r}")
+        if settings.identity == PARTITION_IDENTITY and not settings.data:
+            raise InputError(
+                "nodes have partitions only where a data set is divided: set `data`, or let identity be key"
+            )
         return settings
 
     @property
@@ -99,4 +112,6 @@ class RunSettings:
             "trusted",
             *(item.name for item in fields(TrainingPlan)),
         )
-        return {name: getattr(self, name) for name in names}
+        found = {name: getattr(self, name) for name in names}
+        # Not the usual identity: checkpoints of earlier versions do not name it.
+        return found if self.identity == KEY else {**found, "identity": self.identity}

@@ -19,7 +19,7 @@ from eitr.flower.page_sources import (
     trusted_pages,
 )
 from eitr.flower.round_step import Arrays
-from eitr.flower.run_settings import RunSettings
+from eitr.flower.run_settings import PARTITION_IDENTITY, RunSettings
 from eitr.flower.strategy import Root, RuleStrategy, arrays_of, record_of, vector_of
 from eitr.io.atomic import write_together
 from eitr.model.files import to_safetensors
@@ -74,6 +74,7 @@ def page_strategy(settings: RunSettings) -> RuleStrategy:
         settings=settings.same_for_all_runs(),
         root=_root(network, trusted, settings) if "root" in rule.needs else None,
         scorer=trusted.losses if len(trusted.labels) else None,
+        by_partition=settings.identity == PARTITION_IDENTITY,
     )
 
 

@@ -27,7 +27,7 @@ from eitr.aggregation.parameters import flatten_state_dict
 from eitr.errors import InputError
 from eitr.flower.checkpoint import Checkpoint, checked_model, load_checkpoint, save_checkpoint, take_over
 from eitr.flower.exchange import Answer, Member, ask, instruction, wait_for_members
-from eitr.flower.replies import ARRAYS, CONFIG, Expected, read_reply
+from eitr.flower.replies import ARRAYS, CONFIG, Expected, partition_of, read_reply
 from eitr.flower.round_step import Arrays, Reply, RoundOutcome, combine
 from eitr.model.random import key_of, permutation
 
@@ -63,6 +63,7 @@ class RuleStrategy(Strategy):
         settings: Mapping[str, Any] | None = None,
         root: Root | None = None,
         scorer: Scorer | None = None,
+        by_partition: bool = False,
     ) -> None:
         """Make a strategy.
 
@@ -77,6 +78,8 @@ class RuleStrategy(Strategy):
         settings: what else must be the same for a run to go on from a checkpoint.
         root: trains on trusted data, for rules that need it.
         scorer: the loss on trusted data, for rules that ask for it.
+        by_partition: whether a node is known by the part of a data set that it says it has, not by its key. For
+            simulations alone, where keys are random: elsewhere a node could take another one's name.
         """
         rule.check_inputs({"base", *(() if root is None else ("root",))})
         if not 0 < share <= 1:
@@ -86,7 +89,7 @@ class RuleStrategy(Strategy):
         self.rule, self.folder, self.seed = rule, folder, seed
         self._nodes, self._wait, self._fewest, self._share = nodes, wait, fewest, share
         self._most_examples, self._root, self._scorer = most_examples, root, scorer
-        self._timeout = 3600.0
+        self._timeout, self._by_partition = 3600.0, by_partition
         described = {"rule": rule.name, "rule_settings": asdict(rule), "seed": seed, **(settings or {})}
         self._settings: dict[str, Any] = json.loads(json.dumps(described))  # as a checkpoint holds them
         self.memory: Checkpoint | None = None
@@ -171,7 +174,8 @@ class RuleStrategy(Strategy):
             seconds=self._timeout,
             patience=self._wait,
         )
-        return answers, {member.id: member.name for member in chosen}
+        asked = {member.id: member.name for member in chosen}
+        return _named_by_partition(answers, asked) if self._by_partition else (answers, asked)
 
     def choose(self, number: int, connected: list[Member]) -> list[Member]:
         """Return the nodes of a round: the same ones for the same seed, round and connected keys."""
@@ -285,6 +289,22 @@ def arrays_of(record: ArrayRecord) -> Arrays:
 def record_of(model: Arrays) -> ArrayRecord:
     """Return a model as Flower sends it."""
     return ArrayRecord({name: Array(np.ascontiguousarray(array)) for name, array in model.items()})
+
+
+def _named_by_partition(
+    answers: Mapping[str, Answer], asked: Mapping[str, str]
+) -> tuple[Mapping[str, Answer], dict[str, str]]:
+    """Return answers and nodes by the partitions that the answers name; who names none keeps its key."""
+    names: dict[str, str] = {}
+    for node, answer in answers.items():
+        try:
+            names[node] = node if isinstance(answer, str) else partition_of(answer)
+        except InputError:
+            names[node] = node
+    if len(set(names.values())) < len(names):
+        raise InputError("two nodes say that they have the same partition: give each its own, or let identity be key")
+    named = {names[node]: answer for node, answer in answers.items()}
+    return dict(sorted(named.items())), {names.get(node, node): name for node, name in asked.items()}
 
 
 def _read(answer: Answer, expected: Expected) -> Reply | str:
