@@ -49,6 +49,8 @@ ADDRESS_FILE = "address"
 Source = Literal["default", "environment", "file", "option"]
 """Where the value of a setting comes from."""
 SHORTEST_SECRET = 16
+BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[A-Za-z0-9._-]+)*/?")
+"""A bucket of an S3-compatible server, and a prefix in it."""
 MAIL_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 """What mail servers and browsers take for an address; no line break, comma or quotation mark can be part of it."""
 OTHER_VARIABLES = frozenset(
@@ -83,6 +85,12 @@ class ServerSettings(BaseSettings):
     folder: Path = Field(Path("eitr-server"), description="Where the server keeps its key, and its SQLite database.")
     database: str = Field(
         "", description="Address of the database, such as postgresql+psycopg://user@host/name; empty: SQLite."
+    )
+    update_store: str = Field(
+        "",
+        description="Where the bytes of updates are kept until their round ends: a folder, or s3://BUCKET/PREFIX "
+        "(needs the extra s3; credentials from AWS_ACCESS_KEY_ID and the other standard variables). The same for all "
+        "processes of a server. Empty: the folder `updates` in EITR_FOLDER.",
     )
     host: str = Field("127.0.0.1", description="The address to listen on; 0.0.0.0 for all.")
     port: int = Field(8000, ge=0, le=65535, description="The port to listen on; 0 for any that is free.")
@@ -318,6 +326,15 @@ class ServerSettings(BaseSettings):
     def _known_database(cls, value: str) -> str:
         if value and not value.startswith(("sqlite:///", "postgresql+psycopg://")):
             raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
+        return value
+
+    @field_validator("update_store")
+    @classmethod
+    def _known_store(cls, value: str) -> str:
+        if "://" not in value:
+            return value
+        if not BUCKET.fullmatch(value):  # credentials in it are not repeated
+            raise ValueError("write a folder, or s3:// and the name of a bucket, such as s3://eitr/updates")
         return value
 
     @field_validator("rule_settings", mode="before")
