@@ -102,7 +102,7 @@ class Ours:
         current = rounds.current()
         if current is not None:
             rounds.abandon(current.id, "the benchmark goes on", RoundStatus.OPEN)
-        _settle(database.engine, "octets")
+        _settle(database.engine, "updates")
         opened = rounds.open()
         database.close()
         if opened is None:

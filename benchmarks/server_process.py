@@ -60,6 +60,13 @@ class Process:
         self.stop()
         raise StartFailedError(f"the server did not start:\n{self._log.read_text(errors='replace')[-3000:]}")
 
+    def kill(self) -> None:
+        """End it at this very instruction."""
+        self._ended.set()
+        self._watching.join()
+        self._process.kill()
+        self._process.wait()
+
     def stop(self) -> None:
         """Ask it to stop, and wait."""
         self._ended.set()

@@ -139,7 +139,7 @@ def test_what_waits_is_written_before_the_server_stops(federation: Federation) -
     federation.ingest.close()
     assert all(future.done() for future in futures)
     assert len(stored(federation)) == 6
-    federation.ingest = type(federation.ingest)(federation.database)
+    federation.ingest = type(federation.ingest)(federation.database, federation.updates.store)
 
 
 def test_nobody_is_told_before_the_commit(federation: Federation, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,8 +92,20 @@ class ServerSettings(BaseSettings):
         "(needs the extra s3; credentials from AWS_ACCESS_KEY_ID and the other standard variables). The same for all "
         "processes of a server. Empty: the folder `updates` in EITR_FOLDER.",
     )
+    database_connections: int = Field(
+        20,
+        ge=5,
+        le=1000,
+        description="Connections to the database that a process opens at most; PostgreSQL takes 100 altogether unless "
+        "its max_connections says otherwise.",
+    )
     host: str = Field("127.0.0.1", description="The address to listen on; 0.0.0.0 for all.")
     port: int = Field(8000, ge=0, le=65535, description="The port to listen on; 0 for any that is free.")
+    share_port: bool = Field(
+        False,
+        description="Whether other processes of this server on this machine may listen on the same port: the system "
+        "spreads connections among them. Only with PostgreSQL.",
+    )
     public_address: str = Field(
         "", description="How others reach the server, such as https://eitr.example.org; empty: host and port."
     )
@@ -410,6 +422,8 @@ class ServerSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if self.share_port and (not self.database.startswith("postgresql") or self.port == 0):
+            raise ValueError("EITR_SHARE_PORT=true needs a PostgreSQL in EITR_DATABASE, and a port that is not 0")
         if not self.minimum <= self.quorum <= self.maximum:
             raise ValueError(f"minimum, quorum and maximum must rise: {self.minimum}, {self.quorum} and {self.maximum}")
         try:

@@ -35,7 +35,7 @@ log = logging.getLogger("eitr.server")
 
 def prepared_database(settings: ServerSettings) -> tuple[Database, ValidationSet]:
     """Return the database, upgraded and with a first model and its pool in it, and the validation pages."""
-    database = Database(settings.database_address)
+    database = Database(settings.database_address, connections=settings.database_connections)
     close_files(settings.folder, database.file)
     database.check()
     schema.upgrade(database)

@@ -72,7 +72,8 @@ def rewrite_later(session: Session, tables: Iterable[type[Base]]) -> None:
 class Database:
     """Where everything is kept. `reading()` and `writing()` are one transaction each."""
 
-    def __init__(self, address: str, *, pool: int = 10) -> None:
+    def __init__(self, address: str, *, connections: int = 20) -> None:
+        """`connections` is how many are open at most; half of them stay open."""
         url = make_url(address)
         self.sqlite = url.get_backend_name() == "sqlite"
         if self.sqlite:
@@ -84,8 +85,8 @@ class Database:
         options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS}} if self.sqlite else {}
         self.engine: Engine = create_engine(
             url,
-            pool_size=pool,
-            max_overflow=pool,
+            pool_size=connections // 2,
+            max_overflow=connections - connections // 2,
             pool_pre_ping=not self.sqlite,
             hide_parameters=True,  # an error is logged with its statement: nobody's id may be part of it
             **options,
