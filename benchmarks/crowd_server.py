@@ -348,8 +348,8 @@ def account(database: Database, outcome: Outcome, rounds: list[int], left: list[
         rows = session.execute(select(UpdateRow.round, UpdateRow.participant, UpdateRow.sha256)).all()
         stored = {(round, participant): sha256.hex() for round, participant, sha256 in rows}
         if len(rows) != len(stored) or stored != outcome.accepted:
-            lost = outcome.accepted.items() - stored.items()
-            wrong.append(f"{len(lost)} accepted updates are not stored, and {len(stored.items() - lost)} others are")
+            lost, other = outcome.accepted.items() - stored.items(), stored.items() - outcome.accepted.items()
+            wrong.append(f"{len(lost)} accepted updates are not stored, and {len(other)} others are")
         seen = session.execute(select(ObservationRow.round, ObservationRow.participant)).all()
         if len(seen) != len(outcome.accepted) or {(round, who) for round, who in seen} != set(outcome.accepted):
             wrong.append(f"{len(seen)} updates were observed, {len(outcome.accepted)} accepted")

@@ -207,12 +207,12 @@ def test_files_that_an_older_program_left_open_are_closed_at_the_start(
     federation.close()
     folder.chmod(0o755)
     for path in folder.iterdir():
-        path.chmod(0o644)
+        path.chmod(0o755 if path.is_dir() else 0o644)
     with caplog.at_level(logging.WARNING):
         Federation(folder, f"sqlite:///{folder / 'eitr.db'}").close()
     assert set(modes(folder).values()) == {0o700, 0o600}
     assert [line for line in caplog.messages if "others could read" in line] == [
-        f"others could read {name}: only its owner can now" for name in ("server", FILE, "eitr.db")
+        f"others could read {name}: only its owner can now" for name in ("server", FILE, "updates", "eitr.db")
     ]
 
 

@@ -56,9 +56,9 @@ def update_bytes(database: Database, settings: ServerSettings, key: Key) -> Upda
 
 
 def close_files(folder: Path, database: Path | None) -> None:
-    """Make the folder, the keys and an SQLite database readable to their owner alone, as an older program did not."""
+    """Make the folder and what is in it readable to its owner alone, as an older program did not."""
     create_folder(folder)
-    found = [folder, folder / FILE, folder / KEY_FILE]
+    found = [folder, folder / FILE, folder / KEY_FILE, folder / UPDATES]
     if database is not None:
         found += [database.with_name(database.name + ending) for ending in ("", "-wal", "-shm", "-journal")]
     for path in found:
