@@ -39,6 +39,7 @@ from benchmarks.server_field import (
     Naive,
     Ours,
     Process,
+    ProcessGroup,
     StartFailedError,
     naive_server,
     our_server,
@@ -86,6 +87,8 @@ class Plan:
     encoding: str
     store: str
     """The update store: an address, or nothing for the folder of each server."""
+    processes: int
+    """Of our server, on one port."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -103,6 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         layers=options.layers,
         encoding=DIFFERENCE if options.encoding == "difference" else PARAMETERS,
         store=options.store,
+        processes=options.processes,
     )
     stay_on_cores()
     try:
@@ -195,6 +199,7 @@ def _ingest(
                     training=plan.training,
                     layers=plan.layers,
                     store=plan.store,
+                    processes=plan.processes,
                 )
             ),
         ]
@@ -249,6 +254,7 @@ def _rounds(cluster: Cluster, folder: Path, plan: Plan, bodies: list[tuple[str, 
         training=plan.training,
         layers=plan.layers,
         store=plan.store,
+        processes=plan.processes,
         settings=ROUNDS,
         worker=True,
     ) as ours:
@@ -275,7 +281,9 @@ def published(port: int) -> int:
     return int(json.loads(content)["version"])
 
 
-def _burst(cluster: Cluster, name: str, process: Process, job: Job, versions: Callable[[], int] = lambda: 0) -> Burst:
+def _burst(
+    cluster: Cluster, name: str, process: Process | ProcessGroup, job: Job, versions: Callable[[], int] = lambda: 0
+) -> Burst:
     load, start, processor, database = load_average(), process.memory, process.processor, cluster.processor
     process.most = start
     with _watching(process.port) as manifest:
@@ -370,6 +378,9 @@ def _parser() -> argparse.ArgumentParser:
         choices=("parameters", "difference"),
         default="parameters",
         help="whether updates are float32 parameters or, half as long, float16 differences (parameters)",
+    )
+    parser.add_argument(
+        "--processes", type=int, default=1, help="processes of our server on one port, with PostgreSQL only (1)"
     )
     parser.add_argument("--store", choices=("folder", "s3"), default="folder", help="the update store (folder)")
     parser.add_argument("--out", type=Path, default=Path("bench-out"), help="folder for the results (bench-out)")

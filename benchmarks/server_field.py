@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import psutil
 from sqlalchemy import delete, insert
 
 from benchmarks.server_naive import NaiveUpdate, make_engine
-from benchmarks.server_process import ROOT, Process, StartFailedError, free_port
+from benchmarks.server_process import PATIENCE, ROOT, Process, ProcessGroup, StartFailedError, free_port
 from eitr.server.composition.wiring import update_bytes
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import ParticipantRow, RoundStatus
@@ -91,7 +92,7 @@ class Ours:
     """Our server, and its database as it sees it."""
 
     name: str
-    process: Process
+    process: ProcessGroup
     address: str
     tickets: list[str]
     folder: Path
@@ -139,6 +140,7 @@ def our_server(
     training: str,
     layers: int = 1,
     store: str = "",
+    processes: int = 1,
     settings: Mapping[str, str] = ENDLESS,
     worker: bool = False,
 ) -> Iterator[Ours]:
@@ -153,13 +155,28 @@ def our_server(
         environment["EITR_UPDATE_STORE"] = store
     if source is not None:
         environment["PYTHONPATH"] = str(source)
-    process = Process(command, port, folder / f"{slug}.log", environment)
+    if processes > 1:
+        environment["EITR_SHARE_PORT"] = "true"
+    started = [Process(command, port, folder / f"{slug}.log", environment)]
+    process = ProcessGroup(started)
     try:
-        process.wait("/readyz")
+        started[0].wait("/readyz")  # it makes the schema and the key
+        for number in range(1, processes):
+            started.append(Process(command, port, folder / f"{slug}-{number}.log", environment))
+            _wait_until_it_listens(folder / f"{slug}-{number}.log")
         own = {"training": training, "layers": layers, "update_store": store}
         yield Ours(name, process, address, enrol(address, participants), folder / slug, own)
     finally:
         process.stop()
+
+
+def _wait_until_it_listens(log: Path) -> None:
+    """Wait for a process whose port another one answers on, too."""
+    end = time.monotonic() + PATIENCE
+    while "EITR runs at" not in log.read_text(errors="replace"):
+        if time.monotonic() > end:
+            raise StartFailedError(f"the server did not start:\n{log.read_text(errors='replace')[-3000:]}")
+        time.sleep(0.1)
 
 
 @contextmanager
