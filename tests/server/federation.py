@@ -13,7 +13,7 @@ import pytest
 from eitr.model import Network
 from eitr.model.round_plan import first_trained
 from eitr.model.update_encoding import PARAMETERS
-from eitr.server.composition.wiring import prepared_database
+from eitr.server.composition.wiring import prepared_database, update_bytes
 from eitr.server.domain import clock
 from eitr.server.domain.gate import Gate
 from eitr.server.domain.ingest import Ingest
@@ -54,7 +54,9 @@ class Federation:
         self.rounds = Rounds(self.database, self.settings)
         self.models = Models(self.database, Training(self.database, self.settings))
         self.participants = Participants(self.database, self.key)
-        self.ingest = Ingest(self.database, Places(self.settings.established_rounds) if self.settings.bounds else None)
+        self.updates = update_bytes(self.database, self.settings, self.key)
+        places = Places(self.settings.established_rounds) if self.settings.bounds else None
+        self.ingest = Ingest(self.database, self.updates.store, places)
         training = Training(self.database, self.settings).of(1)
         assert training is not None
         self.plan = training.plan
@@ -69,7 +71,7 @@ class Federation:
 
     def worker(self) -> Worker:
         """Return a new worker; several may share the database."""
-        return Worker(self.database, self.settings, self.scoring, Metrics())
+        return Worker(self.database, self.updates, self.settings, self.scoring, Metrics())
 
     def enrol(self, count: int) -> list[str]:
         """Enrol some people; return their ids, sorted."""

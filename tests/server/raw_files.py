@@ -11,42 +11,30 @@ PIECE = 64
 """Bytes that are looked for together: no page or chunk of a database is so short that it splits every piece."""
 
 
-def found_in(database: Database, data: bytes) -> int:
-    """Return how many pieces of some bytes are in the files of a database."""
+def found_in(database: Database, data: bytes, folder: Path | None = None) -> int:
+    """Return how many pieces of some bytes are in the files of a database, and of a server's folder."""
     pieces = [data[start : start + PIECE] for start in range(0, len(data) - PIECE, len(data) // 20)]
-    contents = [path.read_bytes() for path in _files(database) if path.is_file()]
+    files = [*_files(database), *(() if folder is None else folder.rglob("*"))]
+    contents = [_content(path) for path in files if path.is_file()]
     return sum(any(piece in content for content in contents) for piece in pieces)
 
 
 def _files(database: Database) -> Iterator[Path]:
-    """Yield the files of SQLite's folder, or those of the table of updates in PostgreSQL."""
+    """Yield the files of SQLite's folder, or those of all tables of a database in PostgreSQL."""
     if database.file is not None:
         yield from database.file.parent.rglob("*")
         return
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("CHECKPOINT"))  # what is in memory goes to the files
-        folder = Path(connection.execute(text("SHOW data_directory")).scalar_one())
-        names = connection.execute(
-            text(
-                "SELECT pg_relation_filepath(oid), pg_relation_filepath(reltoastrelid) "
-                "FROM pg_class WHERE relname = 'octets'"
-            )
-        ).one()
-        for name in names:
-            yield from (folder / name).parent.glob(f"{Path(name).name}*")
+        root = Path(connection.execute(text("SHOW data_directory")).scalar_one())
+        table = connection.execute(text("SELECT pg_relation_filepath('participants')")).scalar_one()
+    yield from (path for path in (root / table).parent.iterdir() if path.is_file())
 
 
 def files_with(database: Database, data: bytes) -> list[str]:
     """Return the names of all files of a database, of any table, that hold some bytes."""
-    if database.file is not None:
-        folder = database.file.parent
-        paths = [path for path in folder.iterdir() if path.name.startswith(database.file.name)]
-    else:
-        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(text("CHECKPOINT"))  # what is in memory goes to the files
-            root = Path(connection.execute(text("SHOW data_directory")).scalar_one())
-            table = connection.execute(text("SELECT pg_relation_filepath('participants')")).scalar_one()
-        paths = [path for path in (root / table).parent.iterdir() if path.is_file()]
+    own = "" if database.file is None else database.file.name
+    paths = [path for path in _files(database) if path.is_file() and path.name.startswith(own)]
     return [path.name for path in paths if data in _content(path)]
 
 

@@ -1,16 +1,18 @@
 """Updates are stored once, together, and answered exactly."""
 
+import hashlib
 from concurrent.futures import Future
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from eitr.server.db.tables import RoundStatus, UpdateBytesRow, UpdateRow
+from eitr.server.db.tables import RoundStatus, UpdateRow
 from eitr.server.domain import ingest
 from eitr.server.domain.errors import DomainError
 from eitr.server.domain.ingest import store
 from tests.server.federation import Clock, Federation
+from tests.server.stored_updates import stored_bytes
 from tests.server.waiting import LONGEST_SECONDS
 
 
@@ -22,9 +24,8 @@ def opened(federation: Federation) -> int:
 
 def stored(federation: Federation) -> list[tuple[int, str]]:
     with federation.database.reading() as session:
-        assert session.scalar(select(func.count()).select_from(UpdateBytesRow)) == session.scalar(
-            select(func.count()).select_from(UpdateRow)
-        )
+        for row in session.scalars(select(UpdateRow)):
+            assert hashlib.sha256(stored_bytes(federation.settings.folder, row)).digest() == row.sha256
         found = session.execute(select(UpdateRow.round, UpdateRow.participant).order_by(UpdateRow.participant)).all()
         return [(round, participant) for round, participant in found]
 
@@ -66,7 +67,7 @@ def test_two_different_updates_in_one_transaction_are_one_and_a_refusal(federati
     [person], number = federation.enrol(1), opened(federation)
     first, second = federation.sent(number, person), federation.sent(number, person, federation.update(person, 99))
     with federation.database.writing() as session:
-        outcomes = store(session, [first, second, first])
+        outcomes = store(session, [first, second, first], federation.updates.store)
     assert outcomes[0] is None
     assert isinstance(outcomes[1], DomainError)
     assert outcomes[2] is None
@@ -138,7 +139,7 @@ def test_what_waits_is_written_before_the_server_stops(federation: Federation) -
     federation.ingest.close()
     assert all(future.done() for future in futures)
     assert len(stored(federation)) == 6
-    federation.ingest = type(federation.ingest)(federation.database)
+    federation.ingest = type(federation.ingest)(federation.database, federation.updates.store)
 
 
 def test_nobody_is_told_before_the_commit(federation: Federation, monkeypatch: pytest.MonkeyPatch) -> None:

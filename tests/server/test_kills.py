@@ -16,9 +16,10 @@ from sqlalchemy import func, make_url, select, text
 from eitr.client import Participant
 from eitr.model.classifier import Classifier
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import AuditRow, ModelRow, ObservationRow, RoundRow, RoundStatus, UpdateBytesRow, UpdateRow
+from eitr.server.db.tables import AuditRow, ModelRow, ObservationRow, RoundRow, RoundStatus, UpdateRow
 from tests.server.conftest import new_postgres_database
 from tests.server.process import Running
+from tests.server.stored_updates import object_files
 from tests.server.waiting import until
 
 PEOPLE = 8
@@ -51,7 +52,7 @@ class Life:
     """A server on one port, with the same settings at every start."""
 
     def __init__(self, folder: Path, database: str) -> None:
-        self._folder, self.database = folder, database
+        self.folder, self.database = folder, database
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -61,7 +62,7 @@ class Life:
         """Start it."""
         return Running(
             "serve",
-            self._folder,
+            self.folder,
             "--database",
             self.database,
             port=self.port,
@@ -147,7 +148,7 @@ def settled(life: Life) -> None:
 
     def all_ended() -> bool:
         with database.reading() as session:
-            return session.scalar(select(func.count()).select_from(UpdateBytesRow)) == 0
+            return session.scalar(select(func.count()).where(UpdateRow.object.is_not(None))) == 0
 
     until(all_ended, "the end of every round with all its updates")
 
@@ -180,6 +181,7 @@ def told(database: Database, rounds: list[int]) -> Iterator[tuple[object, ...]]:
 
 def check(life: Life, story: Story) -> None:
     """Every accepted update is in exactly one round that ended, once; nothing else is there."""
+    assert object_files(life.folder) == []
     database = Database(life.database)
     with database.reading() as session:
         stored = session.execute(select(UpdateRow.round, UpdateRow.participant, UpdateRow.sha256)).all()
@@ -193,7 +195,7 @@ def check(life: Life, story: Story) -> None:
         assert [tuple(row) for row in versions] == [(1, None), *((k + 2, id) for k, id in enumerate(story.rounds))]
         seen = session.execute(select(ObservationRow.round, ObservationRow.participant)).all()
         assert {tuple(row) for row in seen} == set(story.accepted)
-        assert session.scalar(select(func.count()).select_from(UpdateBytesRow)) == 0
+        assert session.scalar(select(func.count()).where(UpdateRow.object.is_not(None))) == 0
         if database.sqlite:
             assert session.scalar(text("PRAGMA integrity_check")) == "ok"
             assert session.execute(text("PRAGMA foreign_key_check")).all() == []

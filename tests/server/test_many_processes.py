@@ -10,6 +10,7 @@ from sqlalchemy import select
 from eitr.client import Participant
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import AuditRow, ModelRow, ObservationRow, RoundRow, RoundStatus
+from eitr.server.domain.keys import BYTES, FILE
 from tests.server.conftest import new_postgres_database
 from tests.server.process import Running
 from tests.server.test_kills import vector
@@ -29,6 +30,11 @@ def test_two_servers_and_two_workers_aggregate_every_round_once(tmp_path: Path, 
         "margin": 1,
         "training": "paper",
     }
+    # Folders of their own, as on several machines: the key is copied, and the update store is shared.
+    settings["update_store"] = tmp_path / "updates"
+    for name in ("one", "two", "three", "four"):
+        (tmp_path / name).mkdir(mode=0o700)
+        (tmp_path / name / FILE).write_bytes(b"k" * BYTES)
     with (
         Running("serve", tmp_path / "one", "--no-worker", "--database", database, **settings) as one,
         Running("serve", tmp_path / "two", "--no-worker", "--database", database, **settings) as two,

@@ -13,11 +13,11 @@ from eitr.aggregation.reputation_model import HISTORY
 from eitr.errors import InputError
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import AuditRow, Base, RoundRow, RoundStatus, RuleStateRow, UpdateBytesRow, UpdateRow
+from eitr.server.db.tables import AuditRow, Base, RoundRow, RoundStatus, RuleStateRow, UpdateRow
 from eitr.server.domain.rule_states import packed, unpacked
 
 PLAN = '{"epochs": 10}'
-FIRST, NEWEST = "0001", "0007"
+FIRST, NEWEST = "0001", "0008"
 
 
 def test_the_migrations_lead_to_the_tables(empty_address: str) -> None:
@@ -148,8 +148,39 @@ def test_a_round_of_protocol_1_is_abandoned_and_reputations_stay(
         assert abandoned.ended is not None
         assert "version 2 of the protocol" in str(abandoned.reason)
         assert ended.plan == abandoned.plan == {"method": "paper", "epochs": 10}
-        assert session.scalars(select(UpdateBytesRow)).all() == []
+        assert session.scalars(select(UpdateRow.object)).all() == [None]
         assert session.get_one(UpdateRow, 7).participant == "ann", "that it was received stays known"
         assert session.get_one(RuleStateRow, ("ann", "fused")).arrays == reputations
         entry = session.scalars(select(AuditRow)).one()
         assert (entry.action, entry.detail["round"]) == ("abandoned a round", 2)
+
+
+def test_a_round_whose_updates_were_in_the_database_is_abandoned(
+    empty_address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = Database(empty_address)
+    schema.upgrade(database, "0007")
+    with database.engine.begin() as connection:
+        for statement in (
+            "INSERT INTO vocabularies VALUES ('v', :data)",
+            "INSERT INTO models (version, created, origin, layers, weights, sha256, vocabulary) "
+            "VALUES (1, '2026-01-01', 'shipped', '[2, 6]', :data, 's', 'v')",
+            "INSERT INTO participants (id, secret_hash, enrolled, seen) "
+            "VALUES ('ann', :data, '2026-01-01', '2026-01-01')",
+            "INSERT INTO rounds (id, state, under_way, base, opened, deadline, minimum, quorum, maximum, "
+            "grace_seconds, plan, received, attempts) VALUES "
+            f"(3, 'open', true, 1, '2026-01-01', '2026-01-02', 1, 1, 1, 0, '{PLAN}', 1, 0)",
+            "INSERT INTO updates (id, round, participant, sha256, encoding, size, received, network) "
+            "VALUES (7, 3, 'ann', :data, 'e', 4, '2026-01-01', :data)",
+            'INSERT INTO octets ("update", data) VALUES (7, :data)',
+        ):
+            connection.execute(text(statement), {"data": b"data"} if ":data" in statement else {})
+    with caplog.at_level("WARNING", "eitr.server"):
+        schema.upgrade(database)
+    assert "round 3 was abandoned: the server was upgraded" in caplog.text
+    with database.reading() as session:
+        assert session.get_one(RoundRow, 3).status == RoundStatus.ABANDONED
+        kept = session.get_one(UpdateRow, 7)
+        assert (kept.participant, kept.object, kept.network) == ("ann", None, None)
+        assert session.scalars(select(AuditRow)).one().detail["round"] == 3
+    assert "octets" not in inspect(database.engine).get_table_names()

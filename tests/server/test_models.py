@@ -75,7 +75,11 @@ def test_a_round_under_way_cannot_undo_a_roll_back(federation: Federation) -> No
     assert federation.rounds.claim("worker") == number
     roll_back(federation.database, 1, "ann")
     aggregation = RoundAggregation(
-        federation.database, federation.settings.make_rule(), federation.gate(), federation.key
+        federation.database,
+        federation.updates,
+        federation.settings.make_rule(),
+        federation.gate(),
+        federation.key,
     )
     with pytest.raises(NothingSentError):
         aggregation.run(number, "worker")

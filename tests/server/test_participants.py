@@ -9,7 +9,6 @@ from eitr.server.db.tables import (
     ObservationRow,
     ParticipantRow,
     RuleStateRow,
-    UpdateBytesRow,
     UpdateRow,
 )
 from eitr.server.domain.errors import DomainError
@@ -145,7 +144,7 @@ def test_who_does_not_return_is_forgotten_in_time(federation: Federation, clock:
     federation.worker().step()
     clock.forward(86400 * (federation.settings.keep_participants_days + 1))
     Retention(federation.database, federation.settings).run()
-    for table in (ParticipantRow, UpdateRow, ObservationRow, RuleStateRow, UpdateBytesRow):
+    for table in (ParticipantRow, UpdateRow, ObservationRow, RuleStateRow):
         assert count(federation, table) == 0
 
 

@@ -23,10 +23,11 @@ from eitr.pages.pool import Pool
 from eitr.server.composition.app import application
 from eitr.server.composition.wiring import build_services, prepared_database
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import ModelRow, PoolRow, UpdateBytesRow
+from eitr.server.db.tables import ModelRow, PoolRow, UpdateRow
 from eitr.server.domain.services import Services
 from eitr.server.settings import read_settings
 from tests.server.process import Running
+from tests.server.stored_updates import object_files, stored_bytes
 
 POOL = files("eitr").joinpath("assets", "pool.bin").read_bytes()
 POOL_PAGES = len(Pool.from_bytes(POOL, width=1000))
@@ -144,7 +145,7 @@ def test_an_update_is_what_was_trained_and_nothing_else_is_stored(services: Serv
     assert put(client, round, trained).status_code == 202
     assert put(client, round, trained[: len(trained) // 2], DIFFERENCE).status_code == 202
     with services.database.reading() as session:
-        stored = session.scalars(select(UpdateBytesRow.data)).all()
+        stored = [stored_bytes(services.settings.folder, row) for row in session.scalars(select(UpdateRow))]
     assert sorted(map(len, stored)) == [2 * LAST_LAYER, 4 * LAST_LAYER]
 
 
@@ -218,4 +219,5 @@ def test_participants_train_privately_and_the_server_publishes_a_model(tmp_path:
     assert np.array_equal(before[:-LAST_LAYER], after[:-LAST_LAYER])
     assert (before[-LAST_LAYER:] != after[-LAST_LAYER:]).all()
     with Database(f"sqlite:///{tmp_path / 'server' / 'eitr.db'}").reading() as session:
-        assert session.scalars(select(UpdateBytesRow)).all() == []
+        assert session.scalars(select(UpdateRow.object).distinct()).all() == [None]
+    assert object_files(tmp_path / "server") == []

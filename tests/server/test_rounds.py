@@ -1,5 +1,6 @@
 """Rounds go from status to status, each step once."""
 
+import hashlib
 import multiprocessing
 import signal
 import threading
@@ -24,7 +25,6 @@ from eitr.server.db.tables import (
     RoundRow,
     RoundStatus,
     RuleStateRow,
-    UpdateBytesRow,
     UpdateRow,
 )
 from eitr.server.domain import kernel_compilation
@@ -33,6 +33,7 @@ from eitr.server.domain.ingest import note_refusal
 from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation, secret_factors
 from eitr.server.domain.worker import Worker
 from tests.server.federation import Clock, Federation
+from tests.server.stored_updates import object_files, stored_bytes
 from tests.server.waiting import LONGEST_SECONDS, until
 
 
@@ -45,6 +46,17 @@ def status(federation: Federation, number: int) -> RoundStatus:
 def count(federation: Federation, table: type) -> int:
     with federation.database.reading() as session:
         return session.scalar(select(func.count()).select_from(table)) or 0
+
+
+def stored(federation: Federation) -> int:
+    """Return how many updates have bytes; that they can be read is checked."""
+    with federation.database.reading() as session:
+        rows = session.scalars(select(UpdateRow).where(UpdateRow.object.is_not(None))).all()
+    if not rows:
+        assert object_files(federation.settings.folder) == []
+    for row in rows:
+        assert hashlib.sha256(stored_bytes(federation.settings.folder, row)).digest() == row.sha256
+    return len(rows)
 
 
 def test_one_round_at_a_time_is_under_way(federation: Federation) -> None:
@@ -75,7 +87,7 @@ def test_a_round_closes_at_its_quorum_and_is_published(federation: Federation) -
     assert worker.step()
     assert status(federation, number) is RoundStatus.PUBLISHED
     assert federation.models.current().version == 2
-    assert count(federation, UpdateBytesRow) == 0
+    assert stored(federation) == 0
     assert count(federation, UpdateRow) == 4
     assert count(federation, ObservationRow) == 4
     assert count(federation, RuleStateRow) == 4
@@ -157,7 +169,7 @@ def test_no_more_than_the_maximum_get_in_at_once(federation: Federation) -> None
     futures = [federation.submit(number, person) for person in people]
     outcomes = [future.exception(timeout=LONGEST_SECONDS) for future in futures]
     assert outcomes.count(None) == 6
-    assert count(federation, UpdateRow) == count(federation, UpdateBytesRow) == 6
+    assert count(federation, UpdateRow) == stored(federation) == 6
 
 
 def test_at_its_deadline_a_round_with_enough_updates_closes(federation: Federation, clock: Clock) -> None:
@@ -180,9 +192,7 @@ def test_at_its_deadline_a_round_with_too_few_updates_is_abandoned_without_evide
     clock.forward(federation.settings.round_seconds + 1)
     federation.worker().step()
     assert status(federation, number) is RoundStatus.ABANDONED
-    assert (
-        count(federation, RuleStateRow) == count(federation, ObservationRow) == count(federation, UpdateBytesRow) == 0
-    )
+    assert count(federation, RuleStateRow) == count(federation, ObservationRow) == stored(federation) == 0
     assert federation.models.current().version == 1
 
 
@@ -227,7 +237,7 @@ def test_a_round_that_makes_the_model_worse_is_quarantined_and_its_evidence_kept
     assert "would fall from" in str(found.reason)
     assert federation.models.current().version == 1
     assert count(federation, ObservationRow) == count(federation, RuleStateRow) == 4
-    assert count(federation, UpdateBytesRow) == 0
+    assert stored(federation) == 0
     federation.close()
 
 
@@ -256,7 +266,7 @@ def test_a_silent_worker_is_replaced_and_cannot_end_the_round_any_more(federatio
     assert not federation.rounds.renew(number, "slow")
     assert federation.rounds.renew(number, "fast")
     rule = federation.settings.make_rule()
-    aggregation = RoundAggregation(federation.database, rule, federation.gate(), federation.key)
+    aggregation = RoundAggregation(federation.database, federation.updates, rule, federation.gate(), federation.key)
     assert aggregation.run(number, "slow") is None
     assert status(federation, number) is RoundStatus.AGGREGATING
     assert count(federation, ObservationRow) == 0
@@ -285,7 +295,7 @@ def test_a_round_that_fails_again_and_again_is_abandoned(
         except MemoryError:
             clock.forward(federation.settings.lease_seconds + 1)
     assert status(federation, number) is RoundStatus.ABANDONED
-    assert count(federation, UpdateBytesRow) == 0
+    assert stored(federation) == 0
 
 
 def test_a_round_whose_workers_are_killed_is_begun_again(federation: Federation, clock: Clock) -> None:

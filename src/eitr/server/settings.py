@@ -50,6 +50,8 @@ ADDRESS_FILE = "address"
 Source = Literal["default", "environment", "file", "option"]
 """Where the value of a setting comes from."""
 SHORTEST_SECRET = 16
+BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[A-Za-z0-9._-]+)*/?")
+"""A bucket of an S3-compatible server, and a prefix in it."""
 MAIL_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 """What mail servers and browsers take for an address; no line break, comma or quotation mark can be part of it."""
 OTHER_VARIABLES = frozenset(
@@ -85,8 +87,26 @@ class ServerSettings(BaseSettings):
     database: str = Field(
         "", description="Address of the database, such as postgresql+psycopg://user@host/name; empty: SQLite."
     )
+    update_store: str = Field(
+        "",
+        description="Where the bytes of updates are kept until their round ends: a folder, or s3://BUCKET/PREFIX "
+        "(needs the extra s3; credentials from AWS_ACCESS_KEY_ID and the other standard variables). The same for all "
+        "processes of a server. Empty: the folder `updates` in EITR_FOLDER.",
+    )
+    database_connections: int = Field(
+        20,
+        ge=5,
+        le=1000,
+        description="Connections to the database that a process opens at most; PostgreSQL takes 100 altogether unless "
+        "its max_connections says otherwise.",
+    )
     host: str = Field("127.0.0.1", description="The address to listen on; 0.0.0.0 for all.")
     port: int = Field(8000, ge=0, le=65535, description="The port to listen on; 0 for any that is free.")
+    share_port: bool = Field(
+        False,
+        description="Whether other processes of this server on this machine may listen on the same port: the system "
+        "spreads connections among them. Only with PostgreSQL.",
+    )
     public_address: str = Field(
         "", description="How others reach the server, such as https://eitr.example.org; empty: host and port."
     )
@@ -326,6 +346,15 @@ class ServerSettings(BaseSettings):
             raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
         return value
 
+    @field_validator("update_store")
+    @classmethod
+    def _known_store(cls, value: str) -> str:
+        if "://" not in value:
+            return value
+        if not BUCKET.fullmatch(value):  # credentials in it are not repeated
+            raise ValueError("write a folder, or s3:// and the name of a bucket, such as s3://eitr/updates")
+        return value
+
     @field_validator("rule_settings", mode="before")
     @classmethod
     def _listed(cls, value: Any) -> Any:
@@ -405,6 +434,8 @@ class ServerSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if self.share_port and (not self.database.startswith("postgresql") or self.port == 0):
+            raise ValueError("EITR_SHARE_PORT=true needs a PostgreSQL in EITR_DATABASE, and a port that is not 0")
         if not self.minimum <= self.quorum <= self.maximum:
             raise ValueError(f"minimum, quorum and maximum must rise: {self.minimum}, {self.quorum} and {self.maximum}")
         try:

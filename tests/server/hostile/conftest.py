@@ -21,7 +21,7 @@ from sqlalchemy import func, select
 from eitr.model.classifier import Classifier
 from eitr.model.update_encoding import PARAMETERS
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import RoundRow, RoundStatus
+from eitr.server.db.tables import RoundRow, RoundStatus, UpdateRow
 from eitr.server.domain.keys import Key
 from eitr.server.domain.participants import Participants
 from eitr.server.domain.rounds import Rounds, ending, moved
@@ -29,6 +29,7 @@ from eitr.server.settings import read_settings
 from eitr.server.web.problems import KINDS
 from tests.server.conftest import new_postgres_database
 from tests.server.process import Running
+from tests.server.stored_updates import stored_bytes
 from tests.server.waiting import LONGEST_SECONDS
 
 PATIENT_SECONDS, HASTY_SECONDS = 600.0, 1.0
@@ -99,7 +100,7 @@ class RunningServer:
     """A running server without a worker: rounds open and end when a test says so."""
 
     def __init__(self, running: Running, database: Database, folder: Path) -> None:
-        self.running, self.database = running, database
+        self.running, self.database, self.folder = running, database, folder
         # Updates of all layers are the largest: what holds for them holds for those of the last layers.
         self.rounds = Rounds(database, read_settings(folder=folder, training="paper"))
         self.participants = Participants(database, Key.of(folder))
@@ -188,6 +189,10 @@ class RunningServer:
             for name, value in where.items():
                 query = query.where(getattr(table, name) == value)
             return list(session.scalars(query))
+
+    def stored(self, row: UpdateRow) -> bytes:
+        """Return the bytes of an update."""
+        return stored_bytes(self.folder, row)
 
     @property
     def megabytes(self) -> float:

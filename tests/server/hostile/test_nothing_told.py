@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from eitr.datasets.validation import ValidationSet
+from eitr.server.composition.wiring import update_bytes
 from eitr.server.db.tables import ObservationRow, RefusalRow, RoundStatus, RuleStateRow, UpdateRow
+from eitr.server.domain.keys import Key
 from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import read_settings
@@ -27,7 +29,8 @@ def judging(starter: ServerStarter, server: RunningServer) -> tuple[RunningServe
     people = [server.enrol() for _ in range(8)]
     good, bad = people[0], people[-1]
     settings = read_settings(folder=starter.folder / "common", rule="reputation", automatic_rounds=False)
-    worker = Worker(server.database, settings, ValidationSet(None), Metrics())
+    updates = update_bytes(server.database, settings, Key.of(settings.folder))
+    worker = Worker(server.database, updates, settings, ValidationSet(None), Metrics())
     rng = np.random.default_rng(1)
     for number in range(2):
         round = server.open_round()

@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from eitr.errors import InputError
-from eitr.server.db.tables import RefusalRow, UpdateBytesRow, UpdateRow
+from eitr.server.db.tables import RefusalRow, UpdateRow
 from eitr.server.web import http_protocol
 from tests.server.hostile.conftest import (
     Person,
@@ -75,7 +75,7 @@ def test_an_update_in_little_pieces_arrives(server: RunningServer, person: Perso
             connection.sendall(data[place : place + 100])
         heard = listen(connection)
     assert heard.statuses == [202]
-    assert server.rows(UpdateBytesRow, update=server.rows(UpdateRow, participant=person.id)[0].id)[0].data == data
+    assert server.stored(server.rows(UpdateRow, participant=person.id)[0]) == data
 
 
 def still_waited_for(connection: socket.socket) -> bool:

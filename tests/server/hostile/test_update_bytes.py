@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from eitr.model.update_encoding import DIFFERENCE, PARAMETERS
-from eitr.server.db.tables import RefusalRow, UpdateBytesRow, UpdateRow
+from eitr.server.db.tables import RefusalRow, UpdateRow
 from tests.server.cases import naming
 from tests.server.hostile.conftest import (
     Person,
@@ -111,7 +111,7 @@ def test_the_greatest_and_the_smallest_numbers_are_received(server: RunningServe
             assert (answer.status_code, answer.json()["round"]) == (202, round)
             [kept] = server.rows(UpdateRow, round=round, participant=person.id)
             assert (kept.size, kept.encoding) == (len(data), encoding)
-            assert server.rows(UpdateBytesRow, update=kept.id)[0].data == data
+            assert server.stored(kept) == data
             assert server.count(RefusalRow, participant=person.id) == 0
 
 

@@ -15,8 +15,9 @@ from eitr.errors import InputError
 from eitr.io.private import write_file
 from eitr.server.composition import logs
 from eitr.server.composition.app import application
-from eitr.server.composition.wiring import build_services, prepared_database
+from eitr.server.composition.wiring import build_services, prepared_database, update_bytes
 from eitr.server.domain.alerts import Alerts
+from eitr.server.domain.keys import Key
 from eitr.server.domain.metrics import Metrics
 from eitr.server.domain.operators import delete_link_file, setup_link, write_link_file
 from eitr.server.domain.worker import Worker
@@ -76,7 +77,8 @@ def work(settings: ServerSettings, tell: Callable[[str], None]) -> None:
     logs.configure(settings.log_level)
     cache_in(settings.folder / KERNELS)
     database, scoring = prepared_database(settings)
-    worker, alerts = Worker(database, settings, scoring, Metrics()), Alerts(database, settings)
+    updates = update_bytes(database, settings, Key.of(settings.folder))
+    worker, alerts = Worker(database, updates, settings, scoring, Metrics()), Alerts(database, settings)
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, lambda *_: worker.stop())
     logs.announcer(tell)("EITR's worker runs")
@@ -111,6 +113,8 @@ def _listen(settings: ServerSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if settings.share_port:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         listening.bind((settings.host, settings.port))
     except OSError as error:

@@ -23,15 +23,19 @@ from eitr.server.domain.services import Services
 from eitr.server.domain.study.contacts import KEY_FILE
 from eitr.server.domain.study.services import StudyServices
 from eitr.server.domain.training import Training
+from eitr.server.domain.update_bytes import UpdateBytes
 from eitr.server.domain.worker import Worker
 from eitr.server.settings import ServerSettings
+from eitr.server.update_store.opening import open_store
 
+UPDATES = "updates"
+"""The folder of updates, unless the settings name another place."""
 log = logging.getLogger("eitr.server")
 
 
 def prepared_database(settings: ServerSettings) -> tuple[Database, ValidationSet]:
     """Return the database, upgraded and with a first model and its pool in it, and the validation pages."""
-    database = Database(settings.database_address)
+    database = Database(settings.database_address, connections=settings.database_connections)
     close_files(settings.folder, database.file)
     database.check()
     schema.upgrade(database)
@@ -43,10 +47,18 @@ def prepared_database(settings: ServerSettings) -> tuple[Database, ValidationSet
     return database, scoring
 
 
+def update_bytes(database: Database, settings: ServerSettings, key: Key) -> UpdateBytes:
+    """Return the updates' bytes, in the store that the settings name."""
+    owner = key.hash("update store", "").hex()[:16]
+    updates = UpdateBytes(database, open_store(settings.update_store, settings.folder / UPDATES, owner))
+    updates.check()
+    return updates
+
+
 def close_files(folder: Path, database: Path | None) -> None:
-    """Make the folder, the keys and an SQLite database readable to their owner alone, as an older program did not."""
+    """Make the folder and what is in it readable to its owner alone, as an older program did not."""
     create_folder(folder)
-    found = [folder, folder / FILE, folder / KEY_FILE]
+    found = [folder, folder / FILE, folder / KEY_FILE, folder / UPDATES]
     if database is not None:
         found += [database.with_name(database.name + ending) for ending in ("", "-wal", "-shm", "-journal")]
     for path in found:
@@ -61,6 +73,7 @@ def build_services(settings: ServerSettings) -> Services:
     """Return the services, ready to start."""
     key = Key.of(settings.folder)
     database, scoring = prepared_database(settings)
+    updates = update_bytes(database, settings, key)
     metrics = Metrics()
     training = Training(database, settings)
     return Services(
@@ -76,8 +89,8 @@ def build_services(settings: ServerSettings) -> Services:
         studies=StudyServices.of(database, key, settings),
         enrolments=EnrolmentLimit(database, key, settings.enrolments_per_hour),
         requests=RequestLimit(settings.requests_per_minute),
-        ingest=Ingest(database, Places(settings.established_rounds) if settings.bounds else None),
+        ingest=Ingest(database, updates.store, Places(settings.established_rounds) if settings.bounds else None),
         metrics=metrics,
-        worker=Worker(database, settings, scoring, metrics) if settings.worker else None,
+        worker=Worker(database, updates, settings, scoring, metrics) if settings.worker else None,
         alerts=Alerts(database, settings),
     )

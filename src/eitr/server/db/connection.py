@@ -5,11 +5,10 @@ and every transaction that may write takes the write lock at its beginning, so t
 process wait for each other before they take a connection, so that readers always find one; readers never wait for
 writers. PostgreSQL: as it comes, except that nobody waits for a lock for ever.
 
-Updates are deleted in the transaction that ends their round. Then `purge` removes their bytes from the disk: it empties
-the write-ahead log of SQLite, or truncates the table of PostgreSQL. If a process dies in between, the next one does it.
-
-PostgreSQL keeps the bytes of deleted rows of all other tables, too. Whoever withdraws from a study must be gone from
-the files: `rewrite_later` names the tables, in the transaction that deletes, and `purge` writes them anew.
+What is deleted must be gone from the files. After the transaction, `purge` empties the write-ahead log of SQLite.
+PostgreSQL keeps the bytes of deleted rows: `rewrite_later` names the tables, in the transaction that deletes, and
+`purge` writes them anew. It also calls those who delete outside of the database (`also_purge`). If a process dies in
+between, the next one does it.
 """
 
 import logging
@@ -17,12 +16,12 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, delete, event, exists, make_url, select, text
+from sqlalchemy import Engine, create_engine, delete, event, make_url, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
@@ -30,7 +29,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from eitr.errors import InputError
 from eitr.io.private import create_file, create_folder
 from eitr.server.db.study_tables import RewriteRow
-from eitr.server.db.tables import Base, UpdateBytesRow
+from eitr.server.db.tables import Base
 
 BUSY_SECONDS = 30.0
 """How long a writer waits for others, unless it says otherwise; then it fails with an `OperationalError`."""
@@ -41,14 +40,14 @@ PURGE_SECONDS = 1.0
 RETRY_SECONDS = 10.0
 """How long after a purge that did not succeed it is tried again."""
 PAGE = 16384
-"""Bytes of a page in a new SQLite database: an update is a chain of pages, and short chains cost less."""
+"""Bytes of a page in a new SQLite database: a model is a chain of pages, and short chains cost less."""
 OVERWRITES = 1
 """The `user_version` of an SQLite database in which everything deleted is overwritten."""
 log = logging.getLogger("eitr.database")
 
 
 DELETED = "deleted"
-"""Set in the `info` of a session that deletes updates."""
+"""Set in the `info` of a session that deletes what must be gone from the files, too."""
 
 
 OLDER_TRANSACTIONS = """
@@ -73,7 +72,8 @@ def rewrite_later(session: Session, tables: Iterable[type[Base]]) -> None:
 class Database:
     """Where everything is kept. `reading()` and `writing()` are one transaction each."""
 
-    def __init__(self, address: str, *, pool: int = 10) -> None:
+    def __init__(self, address: str, *, connections: int = 20) -> None:
+        """`connections` is how many are open at most; half of them stay open."""
         url = make_url(address)
         self.sqlite = url.get_backend_name() == "sqlite"
         if self.sqlite:
@@ -85,13 +85,14 @@ class Database:
         options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS}} if self.sqlite else {}
         self.engine: Engine = create_engine(
             url,
-            pool_size=pool,
-            max_overflow=pool,
+            pool_size=connections // 2,
+            max_overflow=connections - connections // 2,
             pool_pre_ping=not self.sqlite,
             hide_parameters=True,  # an error is logged with its statement: nobody's id may be part of it
             **options,
         )
         self.file = Path(url.database) if self.sqlite and url.database else None
+        self._also_purge: list[Callable[[], bool]] = []
         self._purge_due: float | None = 0.0
         """When to purge next; None: not before something is deleted. A new process may find what another one left."""
         if self.sqlite:
@@ -142,14 +143,21 @@ class Database:
         with self._sessions() as session, session.begin():
             yield session
 
+    def also_purge(self, remove: Callable[[], bool]) -> None:
+        """Let every purge call a function that removes what is deleted elsewhere, and says whether it could."""
+        self._also_purge.append(remove)
+
     def purge(self) -> None:
-        """Remove what was deleted from the files of the database; try again later if others are in the way."""
+        """Remove what was deleted from the files; try again later if others are in the way."""
         try:
-            done = self._empty_log() if self.sqlite else self._truncate_updates() and self._rewrite_tables()
+            removed = [remove() for remove in self._also_purge]
+            done = self._empty_log() if self.sqlite else self._rewrite_tables()
         except (DatabaseError, sqlite3.Error) as error:
             reason = str(error).partition("\n")[0]
-            log.warning("deleted updates are still in the files (%s); this is tried again", reason)
+            log.warning("deleted data is still in the files (%s); this is tried again", reason)
             done = False
+        else:
+            done = done and all(removed)
         self._purge_due = None if done else time.monotonic() + RETRY_SECONDS
 
     def purge_if_due(self) -> None:
@@ -178,15 +186,6 @@ class Database:
             connection.execute(f"PRAGMA busy_timeout={round(PURGE_SECONDS * 1000)}")
             busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         return not busy
-
-    def _truncate_updates(self) -> bool:
-        """Give PostgreSQL's table of updates a new file, unless a round has some: its end comes here again."""
-        with self.engine.begin() as connection:
-            connection.execute(text(f"SET LOCAL lock_timeout = {round(PURGE_SECONDS * 1000)}"))
-            connection.execute(text(f"LOCK TABLE {UpdateBytesRow.__tablename__} IN ACCESS EXCLUSIVE MODE"))
-            if not connection.scalar(select(exists(select(UpdateBytesRow.update)))):
-                connection.execute(text(f"TRUNCATE {UpdateBytesRow.__tablename__}"))
-        return True
 
     def _rewrite_tables(self) -> bool:
         """Write PostgreSQL's tables anew that hold deleted rows; say whether nobody was in the way.

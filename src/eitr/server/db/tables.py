@@ -1,7 +1,7 @@
 """The tables of the database.
 
 Classes end in `Row`, so that they are not confused with what they store, such as `eitr.aggregation.interface.Round`.
-Some tables keep the names of the first schema: `octets`, `memories` and `standings`.
+Some tables keep the names of the first schema: `memories` and `standings`.
 """
 
 from datetime import UTC, datetime
@@ -266,17 +266,21 @@ class UpdateRow(Base):
     received: Mapped[datetime]
     network: Mapped[bytes | None]
     """A keyed hash of the network that it came from; NULL when the round has ended."""
+    object: Mapped[str | None] = mapped_column(String(64))
+    """The object of the update store that has the bytes; NULL when the round has ended."""
+    offset: Mapped[int] = mapped_column(default=0, server_default="0")
+    """Where they begin in the object."""
 
 
-class UpdateBytesRow(Base):
-    """The bytes of an update; deleted when the round ends."""
+class OverwriteRow(Base):
+    """Bytes in the update store that are to be overwritten: their sender has left, and others share the object."""
 
-    __tablename__ = "octets"
+    __tablename__ = "overwrites"
 
-    update: Mapped[int] = mapped_column(
-        Number, ForeignKey("updates.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
-    data: Mapped[bytes]
+    id: Mapped[int] = mapped_column(Number, primary_key=True)
+    object: Mapped[str] = mapped_column(String(64))
+    offset: Mapped[int]
+    size: Mapped[int]
 
 
 class RefusalRow(Base):

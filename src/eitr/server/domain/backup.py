@@ -23,13 +23,13 @@ from eitr.errors import InputError
 from eitr.io.private import create_file, create_folder
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import UNDER_WAY, Base, CandidateRow, RoundRow, RuleStateRow, UpdateBytesRow, UpdateRow
+from eitr.server.db.tables import UNDER_WAY, Base, CandidateRow, OverwriteRow, RoundRow, RuleStateRow, UpdateRow
 from eitr.server.domain.keys import BYTES, FILE
 from eitr.server.domain.rounds import abandoned
 from eitr.server.domain.rule_states import without_steps
 
 KEY_TABLE = "server_key"
-LEFT_OUT = (UpdateBytesRow.__table__, CandidateRow.__table__)
+LEFT_OUT = (OverwriteRow.__table__, CandidateRow.__table__)
 AT_A_TIME = 16
 """Rows copied at a time: some are as large as a model."""
 
@@ -108,7 +108,7 @@ def _copied(source: Connection, sink: Connection) -> int:
             if table is RuleStateRow.__table__:
                 rows = [{**row, "arrays": without_steps(row["arrays"]), "projection": None} for row in rows]
             if table is UpdateRow.__table__:  # known until the round ends, and a restored server abandons it
-                rows = [{**row, "network": None} for row in rows]
+                rows = [{**row, "network": None, "object": None} for row in rows]
             sink.execute(insert(table), rows)
             count += len(rows)
     return count

@@ -1,17 +1,20 @@
 """Storing updates: many at a time in one transaction, and no answer before it is committed.
 
 A commit waits for the disk, however little it holds. Requests put their updates into a queue, and a writer thread
-stores all that wait together: under load one commit stores dozens. Each request gets its own answer: received,
-received before, or why not.
+stores all that wait together: under load one commit stores dozens. Their bytes become one object of the update store,
+written within the transaction: after it is known who is stored, and before anything is committed. Each request gets its
+own answer: received, received before, or why not.
 """
 
 import contextlib
+import logging
 import threading
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from sqlalchemy import Integer, bindparam, case, func, insert, select, update
+from sqlalchemy import Integer, bindparam, case, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -29,15 +32,22 @@ from eitr.server.domain.errors import (
 from eitr.server.domain.places import Places
 from eitr.server.domain.switches import PAUSED
 from eitr.server.domain.updates import ReceivedUpdate, check
+from eitr.server.update_store.interface import StoreUnavailableError, UpdateStore, new_name
 
 CHECKERS = 2
 """Threads that hash and check updates; both release the interpreter lock, so that other requests go on."""
-WRITERS = 4
-"""Threads that write to PostgreSQL, each with a connection: while one waits for the disk, others send."""
-MOST_TOGETHER = {True: 32, False: 8}
-"""Updates in one transaction, on SQLite and on PostgreSQL, where more would leave other writers idle."""
+WRITERS = 2
+"""Threads that write to PostgreSQL, each with a connection: while one waits for the disk, the other goes on. More would
+make smaller transactions: four writers of 8 updates each took a fifth more processor time."""
+MOST_TOGETHER = 32
+"""Updates in one transaction..."""
+MOST_BYTES = 8_000_000
+"""... unless they are larger than this together: the object that holds them is in memory when it is read."""
 PAUSE_RETRY_SECONDS = 600
 """After which participants may try again whose update came while rounds are paused."""
+STORE_RETRY_SECONDS = 30
+"""... or while the update store did not answer, or was full."""
+log = logging.getLogger("eitr.updates")
 
 # Statements are made once: to make one takes longer than to run it.
 _tables = Base.metadata.tables
@@ -58,7 +68,6 @@ ADD: dict[str, Any] = {
     for dialect, add in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
 }
 RECEIVED = select(_rounds.received).where(_rounds.id == bindparam("of"))
-KEEP = insert(_tables["octets"])
 _count_then = _rounds.received + bindparam("new", type_=Integer)
 COUNT = (
     update(_tables["rounds"])
@@ -78,10 +87,9 @@ Item = tuple[ReceivedUpdate, "Future[None]"]
 class Ingest:
     """Checks and stores the updates of one process."""
 
-    def __init__(self, database: Database, places: Places | None = None) -> None:
-        self._database, self._places = database, places
+    def __init__(self, database: Database, updates: UpdateStore, places: Places | None = None) -> None:
+        self._database, self._updates, self._places = database, updates, places
         self._waiting: SimpleQueue[Item | None] = SimpleQueue()
-        self._most = MOST_TOGETHER[database.sqlite]
         writers = 1 if database.sqlite else WRITERS
         self._threads = [
             threading.Thread(target=self._run, name=f"ingest-{number}", daemon=True) for number in range(writers)
@@ -117,20 +125,21 @@ class Ingest:
             first = self._waiting.get()
             if first is None:
                 return
-            batch, stop = [first], False
-            while len(batch) < self._most and not self._waiting.empty():
+            batch, stop, size = [first], False, len(first[0].data)
+            while len(batch) < MOST_TOGETHER and size < MOST_BYTES and not self._waiting.empty():
                 following = self._waiting.get()
                 if following is None:
                     stop = True
                     break
                 batch.append(following)
+                size += len(following[0].data)
             self._store(batch)
             if stop:
                 return
 
     def _stored(self, batch: list[Item], *, look: bool) -> list[Exception | None]:
         with self._database.writing() as session:
-            return store(session, [sent for sent, _ in batch], self._places, look=look)
+            return store(session, [sent for sent, _ in batch], self._updates, self._places, look=look)
 
     def _store(self, batch: list[Item]) -> None:
         try:
@@ -141,6 +150,11 @@ class Ingest:
         except Exception as error:
             if is_busy(error):  # whoever came meanwhile would wait as long again
                 self._fail([*batch, *self._taken()], error)
+                return
+            if isinstance(error, StoreUnavailableError):
+                log.error("an update was not stored: %s", error)
+                busy = BusyError("Updates cannot be stored now. Send it again later.", retry_after=STORE_RETRY_SECONDS)
+                self._fail([*batch, *self._taken()], busy)
                 return
             if len(batch) > 1:  # one of them makes all fail: store each by itself
                 for item in batch:
@@ -184,7 +198,12 @@ def _reason(error: Exception) -> Exception:
 
 
 def store(
-    session: Session, batch: list[ReceivedUpdate], places: Places | None = None, *, look: bool = False
+    session: Session,
+    batch: list[ReceivedUpdate],
+    updates: UpdateStore,
+    places: Places | None = None,
+    *,
+    look: bool = False,
 ) -> list[Exception | None]:
     """Store updates in one transaction; return for each why it was not, or None.
 
@@ -201,44 +220,57 @@ def store(
     wanted.sort(key=lambda place: (batch[place].round, batch[place].participant))
     if not wanted:
         return _unless_received(session, batch, outcomes)
+    objects = {round: new_name(updates, round) for round in {batch[place].round for place in wanted}}
+    rows, ends = [], dict.fromkeys(objects, 0)
     moment = now()
-    rows = [
-        {
-            "round": batch[place].round,
-            "participant": batch[place].participant,
-            "sha256": batch[place].sha256,
-            "encoding": batch[place].encoding,
-            "size": len(batch[place].data),
-            "received": moment,
-            "network": batch[place].network,
-        }
-        for place in wanted
-    ]
-    added = connection.execute(ADD[connection.dialect.name], rows).all()
-    numbers = {(round, participant): id for id, round, participant in added}
-    rows_of_bytes = []
     for place in wanted:
-        number = numbers.pop((batch[place].round, batch[place].participant), None)
-        if number is None:
+        sent = batch[place]
+        rows.append(
+            {
+                "round": sent.round,
+                "participant": sent.participant,
+                "sha256": sent.sha256,
+                "encoding": sent.encoding,
+                "size": len(sent.data),
+                "received": moment,
+                "network": sent.network,
+                "object": objects[sent.round],
+                "offset": ends[sent.round],
+            }
+        )
+        ends[sent.round] += len(sent.data)
+    added = connection.execute(ADD[connection.dialect.name], rows).all()
+    new = Counter(round for _, round, _ in added)
+    stored = {(round, participant) for _, round, participant in added}
+    parts: dict[int, list[bytes | bytearray]] = {round: [] for round in objects}
+    for place in wanted:
+        sent = batch[place]
+        if (sent.round, sent.participant) in stored:
+            stored.remove((sent.round, sent.participant))  # somebody may be in the batch twice
+            parts[sent.round].append(sent.data)
+        else:
             outcomes[place] = AlreadySentError()
-        else:
-            rows_of_bytes.append({"update": number, "data": batch[place].data})
-    if rows_of_bytes:
-        if connection.dialect.name == "postgresql":
-            # One by one: the driver would gather all of them in memory first.
-            driver: Any = connection.connection
-            with driver.cursor() as cursor:
-                for row in rows_of_bytes:
-                    cursor.execute("INSERT INTO octets (update, data) VALUES (%s, %b)", (row["update"], row["data"]))
-        else:
-            connection.execute(KEEP, rows_of_bytes)
-    for round in {batch[place].round for place in wanted}:
-        new = sum(one.round == round for one in added)
-        _count(session, round, new)
-        # Others wait now, until this is committed: what they have stored before is counted.
-        if round in plenty and not Places.plenty(plenty[round], session.scalar(RECEIVED, {"of": round}) or 0):
-            raise FillingUpError
-    return _unless_received(session, batch, outcomes)
+            parts[sent.round].append(bytes(len(sent.data)))  # the others are where their rows say
+    try:
+        for round in new:
+            updates.put(objects[round], parts[round])
+        for round in objects:
+            _count(session, round, new[round])
+            # Others wait now, until this is committed: what they have stored before is counted.
+            if round in plenty and not Places.plenty(plenty[round], session.scalar(RECEIVED, {"of": round}) or 0):
+                raise FillingUpError
+        return _unless_received(session, batch, outcomes)
+    except BaseException:
+        # Only before the commit: if that fails, nobody knows whether the rows are there.
+        _discard(updates, [objects[round] for round in new])
+        raise
+
+
+def _discard(updates: UpdateStore, names: list[str]) -> None:
+    """Delete objects whose transaction is rolled back; what cannot be deleted now, a sweep deletes."""
+    for name in names:
+        with contextlib.suppress(StoreUnavailableError):
+            updates.delete(name)
 
 
 def _unwanted(round: Any) -> Exception | None:

@@ -16,7 +16,7 @@ from sqlalchemy import bindparam, delete, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
-from eitr.server.db.connection import DELETED, Database, is_busy
+from eitr.server.db.connection import Database, is_busy
 from eitr.server.db.tables import (
     AuditRow,
     InvitationBatchRow,
@@ -27,10 +27,9 @@ from eitr.server.db.tables import (
     RefusalRow,
     RoundRow,
     RuleStateRow,
-    UpdateBytesRow,
     UpdateRow,
 )
-from eitr.server.domain import moderation, notes
+from eitr.server.domain import moderation, notes, update_bytes
 from eitr.server.domain.clock import now
 from eitr.server.domain.errors import BusyError, InvitationNeededError, NotEnrolledError
 from eitr.server.domain.invitations import INVITATION, new_codes, valid_invitation
@@ -212,12 +211,10 @@ def erase(session: Session, id: str) -> None:
         moderation.keep_for_return(session, found)
     if withdrawn:
         forget_actions(session, id)
-    session.info[DELETED] = True
-    open_rounds = select(UpdateRow.round).where(
-        UpdateRow.participant == id, UpdateRow.id.in_(select(UpdateBytesRow.update))
-    )
+    open_rounds = select(UpdateRow.round).where(UpdateRow.participant == id, UpdateRow.object.is_not(None))
     session.execute(update(RoundRow).where(RoundRow.id.in_(open_rounds)).values(received=RoundRow.received - 1))
-    for table in (UpdateRow, RefusalRow, ObservationRow, RuleStateRow):
+    update_bytes.forget_participant(session, id)
+    for table in (RefusalRow, ObservationRow, RuleStateRow):
         session.execute(delete(table).where(table.participant == id))
     notes.forget_participant(session, id)
     session.execute(delete(ParticipantRow).where(ParticipantRow.id == id))

@@ -5,9 +5,11 @@ value rejected, and bound the numbers of a step by a mean over all parameters. W
 validation pages is computed once.
 """
 
+import logging
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,8 +48,10 @@ from eitr.server.domain.gate import Gate, Judgement
 from eitr.server.domain.keys import Key
 from eitr.server.domain.models import publish
 from eitr.server.domain.round_engine import RoundEngine
-from eitr.server.domain.rounds import changed, ending, forget_update_bytes, update_bytes
+from eitr.server.domain.rounds import changed, ending
 from eitr.server.domain.trust import Drawing
+from eitr.server.domain.update_bytes import Unreadable, UpdateBytes, forget_round
+from eitr.server.domain.update_table import new_table
 
 LOCAL_ENGINE = Engine()
 SECRET_FACTOR = 0.4
@@ -55,6 +59,7 @@ SECRET_FACTOR = 0.4
 better than 22 % (the lab's experiment `privacy`)."""
 HIDDEN_SETTING = "seed"
 """The setting of a rule that is not shown with its round."""
+log = logging.getLogger("eitr.worker")
 
 
 class NothingSentError(Exception):
@@ -78,6 +83,8 @@ class _Aggregated:
     """What the bounds on newcomers and networks did; None if there were none."""
     refused: list[str]
     """Who sent something that is not an update."""
+    unreadable: list[str]
+    """Whose updates were to be judged, and were damaged or lost after they had been received."""
     rule: Rule
     """The rule as this server uses it on this model."""
     projection: bytes
@@ -93,15 +100,17 @@ class RoundAggregation:
     def __init__(
         self,
         database: Database,
+        updates: UpdateBytes,
         rule: Rule,
         gate: Gate,
         key: Key,
         drawing: Drawing | None = None,
+        folder: Path | None = None,
         engine: Engine = LOCAL_ENGINE,
     ) -> None:
-        """Without `drawing`, everybody is judged and nobody is bounded."""
-        self._database, self._rule, self._gate, self._key = database, rule, gate, key
-        self._engine = RoundEngine(engine)
+        """Without `drawing`, everybody is judged and nobody is bounded. `folder` takes tables too large for memory."""
+        self._database, self._updates, self._rule, self._gate, self._key = database, updates, rule, gate, key
+        self._folder, self._engine = folder, RoundEngine(engine)
         self._drawing = drawing or Drawing(key, established_rounds=1, bounds=False)
 
     def run(self, id: int, owner: str) -> RoundStatus | None:
@@ -128,7 +137,9 @@ class RoundAggregation:
                     f"too few updates could be judged: {len(draw.judged)} of at least {round.minimum}. The others came "
                     "from newcomers, or from networks that have their share"
                 )
-            ids, updates = _updates(session, id, vector[first:], draw.judged)
+            unreadable = Unreadable()
+            ids, updates = self._read(session, id, vector[first:], draw.judged, unreadable)
+            _check_enough(round, len(ids), unreadable)
             added_noise = 0.0
             if isinstance(plan, PrivatePlan):
                 added_noise = plan.added_noise
@@ -164,6 +175,7 @@ class RoundAggregation:
             draw=draw,
             bounds=bounds,
             refused=refused,
+            unreadable=unreadable.participants,
             rule=rule,
             projection=projection,
             state=state,
@@ -171,6 +183,28 @@ class RoundAggregation:
             judgement=judgement,
             seconds=time.perf_counter() - start,
         )
+
+    def _read(
+        self, session: Session, id: int, base: Vector, judged: Collection[str], unreadable: Unreadable
+    ) -> tuple[list[str], NDArray[np.float32]]:
+        """Return judged participants, sorted, and their updates, (n, d), where `base` is what was trained of the base
+        model.
+
+        A thousand updates of all parameters are a gigabyte, so each is decoded into its row.
+        """
+        rows = {participant: row for row, participant in enumerate(sorted(judged))}
+        table = new_table(len(rows), len(base), self._folder)
+        came: set[str] = set()
+        for participant, encoding, data in self._updates.read(session, id, judged, unreadable):
+            table[rows[participant]] = decoded(encoding, data, base)
+            came.add(participant)
+        if not came and not unreadable.participants:
+            raise NothingSentError
+        ids = sorted(came)
+        if len(ids) < len(rows):  # some left since they were drawn, or are unreadable
+            for row, participant in enumerate(ids):
+                table[row] = table[rows[participant]]
+        return ids, table[: len(ids)]
 
     def _end(self, session: Session, owner: str, found: _Aggregated) -> RoundStatus | None:
         """Store everything in one transaction: the status, the new model, the observations and the rule's state."""
@@ -198,7 +232,7 @@ class RoundAggregation:
         else:
             candidates.keep(session, found.round, found.judgement.model)
         # Somebody may have left since the updates were read: nothing about them is written.
-        involved = {*found.participants, *found.draw.left_out, *found.refused}
+        involved = {*found.participants, *found.draw.left_out, *found.refused, *found.unreadable}
         here = set(session.scalars(select(ParticipantRow.id).where(ParticipantRow.id.in_(involved))))
         session.add_all(one for one in self._observations(found) if one.participant in here)
         state = found.state
@@ -206,7 +240,10 @@ class RoundAggregation:
             state = state.without(client)
         rule_states.save(session, state, found.projection, found.round, found.participants)
         rule_states.forget_steps_after(session, found.rule.rounds_remembered)
-        forget_update_bytes(session, found.round)
+        forget_round(session, found.round)
+        if found.unreadable:
+            lost = {"round": found.round, "updates": len(found.unreadable)}
+            session.add(AuditRow(at=now(), who="server", action="could not read updates", detail=lost))
         detail = {"round": found.round, "reason": reason or ""}
         session.add(AuditRow(at=now(), who="server", action=f"{outcome} a round", detail=detail))
         return outcome
@@ -230,7 +267,7 @@ class RoundAggregation:
                 established=established[participant],
                 **{name: None if column is None else column[row].item() for name, column in columns.items()},
             )
-        for participant in found.draw.left_out:  # without evidence, for or against
+        for participant in (*found.draw.left_out, *found.unreadable):  # without evidence, for or against
             if participant not in found.refused:
                 seen = {"weight": 0.0, "established": established[participant]}
                 yield ObservationRow(round=found.round, participant=participant, refused=False, **seen)
@@ -257,18 +294,11 @@ def secret_factors(participants: list[str], key: Key) -> Floats:
     return np.asarray(1 + SECRET_FACTOR * (2 * shares - 1))
 
 
-def _updates(session: Session, id: int, base: Vector, judged: Collection[str]) -> tuple[list[str], NDArray[np.float32]]:
-    """Return judged participants and their updates, (n, d), where `base` is what was trained of the base model.
-
-    A thousand updates of all parameters are a gigabyte, so each is decoded into its row.
-    """
-    table = np.empty((len(judged), len(base)), np.float32)
-    came: list[str] = []
-    for participant, encoding, data in update_bytes(session, id):
-        if participant not in judged:
-            continue
-        table[len(came)] = decoded(encoding, data, base)
-        came.append(participant)
-    if not came:
-        raise NothingSentError
-    return came, table[: len(came)]  # fewer than there is room for, if some were left out
+def _check_enough(round: RoundRow, read: int, unreadable: Unreadable) -> None:
+    """Refuse to aggregate too few updates, if some could not be read."""
+    lost = len(unreadable.participants)
+    if not lost:
+        return
+    log.error("updates could not be read, and are left out", extra={"round": round.id, "updates": lost})
+    if read < round.minimum:
+        raise TooFewJudgedError(f"{lost} of {read + lost} updates could not be read: they are damaged or missing")

@@ -3,23 +3,23 @@
 Every step is one transaction that names the status it starts from: done twice, or by two at once, it happens once.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import CursorResult, delete, func, select, update
+from sqlalchemy import CursorResult, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from eitr.model.round_plan import plan_document
-from eitr.server.db.connection import DELETED, Database
-from eitr.server.db.tables import AuditRow, ModelRow, RoundRow, RoundStatus, UpdateBytesRow, UpdateRow
+from eitr.server.db.connection import Database
+from eitr.server.db.tables import AuditRow, ModelRow, RoundRow, RoundStatus, UpdateRow
 from eitr.server.domain import formal_privacy, moderation
 from eitr.server.domain.clock import now
 from eitr.server.domain.switches import PAUSED, pause_of
 from eitr.server.domain.training import RoundTraining, Training
 from eitr.server.domain.trust import enough_trusted
+from eitr.server.domain.update_bytes import forget_round
 from eitr.server.settings import ServerSettings
 
 TOO_FEW = "too few updates"
@@ -243,7 +243,7 @@ def abandoned(session: Session, id: int, reason: str, who: str, *statuses: Round
     """End a round without a model, within a transaction. Say whether it was in one of these statuses."""
     if not any(moved(session, id, status, RoundStatus.ABANDONED, reason=reason, **ending()) for status in statuses):
         return False
-    forget_update_bytes(session, id)
+    forget_round(session, id)
     session.add(AuditRow(at=now(), who=who, action="abandoned a round", detail={"round": id, "reason": reason}))
     return True
 
@@ -251,24 +251,3 @@ def abandoned(session: Session, id: int, reason: str, who: str, *statuses: Round
 def changed(done: Any) -> bool:
     """Say whether a statement changed exactly one row."""
     return isinstance(done, CursorResult) and done.rowcount == 1
-
-
-def forget_update_bytes(session: Session, round: int) -> None:
-    """Delete the bytes of a round's updates and their networks; that they were received stays known."""
-    session.info[DELETED] = True
-    session.execute(update(UpdateRow).where(UpdateRow.round == round).values(network=None))
-    session.execute(
-        delete(UpdateBytesRow).where(UpdateBytesRow.update.in_(select(UpdateRow.id).where(UpdateRow.round == round)))
-    )
-
-
-def update_bytes(session: Session, round: int) -> Iterator[tuple[str, str, bytes]]:
-    """Yield participant, encoding and bytes of a round's updates, by participant; few are in memory at a time."""
-    query = select(UpdateRow.participant, UpdateRow.encoding, UpdateBytesRow.data).join(
-        UpdateBytesRow, UpdateBytesRow.update == UpdateRow.id
-    )
-    found = session.execute(
-        query.where(UpdateRow.round == round).order_by(UpdateRow.participant), execution_options={"yield_per": 8}
-    )
-    for row in found:
-        yield row.participant, row.encoding, row.data

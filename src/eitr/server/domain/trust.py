@@ -19,7 +19,6 @@ from eitr.server.db.tables import (
     ParticipantRow,
     RoundRow,
     RoundStatus,
-    UpdateBytesRow,
     UpdateRow,
 )
 from eitr.server.domain.bounds import ENOUGH, FEWEST_NETWORKS, Draw, Sender, Standing, draw, everybody
@@ -137,8 +136,7 @@ class Drawing:
         """Return the draw of a round: the same whenever it is made, and not to be foreseen."""
         query = (
             select(UpdateRow.participant, UpdateRow.network)
-            .join(UpdateBytesRow, UpdateBytesRow.update == UpdateRow.id)
-            .where(UpdateRow.round == round.id)
+            .where(UpdateRow.round == round.id, UpdateRow.object.is_not(None))
             .order_by(UpdateRow.participant)
         )
         sent = select(UpdateRow.participant).where(UpdateRow.round == round.id)

@@ -22,7 +22,9 @@ from eitr.server.domain.retention import Retention
 from eitr.server.domain.round_aggregation import NothingSentError, RoundAggregation, TooFewJudgedError
 from eitr.server.domain.rounds import Rounds
 from eitr.server.domain.trust import Drawing
+from eitr.server.domain.update_bytes import UpdateBytes
 from eitr.server.settings import ServerSettings
+from eitr.server.update_store.interface import StoreUnavailableError
 
 MOST_FAILURES = 5
 """A round at which workers fail so often is abandoned."""
@@ -37,7 +39,14 @@ log = logging.getLogger("eitr.worker")
 class Worker:
     """A worker; any number of them may share a database."""
 
-    def __init__(self, database: Database, settings: ServerSettings, scoring: ValidationSet, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        database: Database,
+        updates: UpdateBytes,
+        settings: ServerSettings,
+        scoring: ValidationSet,
+        metrics: Metrics,
+    ) -> None:
         self._settings, self._metrics = settings, metrics
         self._rounds = Rounds(database, settings)
         self._rule = settings.make_rule()
@@ -45,7 +54,9 @@ class Worker:
         gate = Gate(scoring, settings.margin, settings.class_margin)
         key = Key.of(settings.folder)
         drawing = Drawing(key, settings.established_rounds, settings.bounds)
-        self._aggregation = RoundAggregation(database, self._rule, gate, key, drawing, Engine.parse(settings.engine))
+        self._aggregation = RoundAggregation(
+            database, updates, self._rule, gate, key, drawing, settings.folder, Engine.parse(settings.engine)
+        )
         self._retention = Retention(database, settings)
         self._name = f"{socket.gethostname()[:40]}-{secrets.token_hex(6)}"
         self._stop = threading.Event()
@@ -106,6 +117,9 @@ class Worker:
         except InputError as error:  # the same updates will not do better next time
             self._rounds.abandon(id, f"the rule cannot aggregate these updates: {error}", RoundStatus.AGGREGATING)
             return
+        except StoreUnavailableError as error:  # no reason to give the round up
+            log.error("round %s waits until updates can be read again: %s", id, error)
+            return
         except Exception:
             self._rounds.failed(id, self._name)
             raise
@@ -143,3 +157,4 @@ class Worker:
         if moment - self._cleaned >= CLEANING_SECONDS:
             self._cleaned = moment
             self._retention.run()
+            self._database.purge()  # also what other processes left that no longer run
