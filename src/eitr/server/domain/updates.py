@@ -34,10 +34,28 @@ def check(sent: ReceivedUpdate, parameters: int) -> None:
     expected = WIDTHS[sent.encoding] * parameters
     if len(sent.data) != expected:
         raise WrongLengthError(expected, len(sent.data))
-    values = np.frombuffer(sent.data, "<f2" if sent.encoding == DIFFERENCE else "<f4")
-    # Two reductions and no temporary array; NaN comes out of both.
-    largest = max(float(values.max()), -float(values.min()))
+    largest = _largest_half(sent.data) if sent.encoding == DIFFERENCE else _largest_single(sent.data)
     if not np.isfinite(largest):
         raise NotFiniteError("Every parameter must be a finite number.")
     if largest > LARGEST:
         raise TooGreatError(f"No parameter may be greater than {LARGEST:g}, in magnitude.")
+
+
+def _largest_single(data: bytes | bytearray) -> float:
+    """Return the greatest magnitude among float32; NaN if there is one."""
+    values = np.frombuffer(data, "<f4")
+    # Two reductions and no temporary array; NaN comes out of both.
+    return max(float(values.max()), -float(values.min()))
+
+
+def _largest_half(data: bytes | bytearray) -> float:
+    """Return the greatest magnitude among float16; infinity or NaN if there is one.
+
+    Without the sign, the bits of float16 have the order of the numbers, infinity and NaN last. To compare integers
+    takes a hundredth of the time: processors do not compare float16.
+
+    >>> _largest_half(np.array([0.5, -2, 1], "<f2").tobytes()), _largest_half(np.array([0.5, np.nan], "<f2").tobytes())
+    (2.0, nan)
+    """
+    greatest = (np.frombuffer(data, "<u2") & np.uint16(0x7FFF)).max()
+    return float(greatest.astype("<u2").view("<f2"))
