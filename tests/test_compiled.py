@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from eitr.compiled import JIT, compiled
-from tests.kernels import SOURCES, compile_all, prune
+from tests.kernels import ROOT, SOURCES, compile_all, prune
 
 needs_the_jit = pytest.mark.skipif(not JIT, reason="nothing is compiled or cached with the JIT off")
 
@@ -219,7 +219,7 @@ def test_every_kernel_is_compiled_before_the_tests_start():
     missing, found = [], 0
     for folder in SOURCES:
         for path in folder.glob("*.py"):
-            module = importlib.import_module(f"eitr.{folder.name}.{path.stem}")
+            module = importlib.import_module(".".join(path.relative_to(ROOT / "src").with_suffix("").parts))
             for name, kernel in vars(module).items():
                 if hasattr(kernel, "py_func") and kernel.py_func.__module__ == module.__name__:
                     found += 1
