@@ -8,9 +8,12 @@ import pytest
 from sqlalchemy import select
 
 from eitr.client import Participant
+from eitr.errors import InputError
+from eitr.server.composition.serve import _listen
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import AuditRow, ModelRow, ObservationRow, RoundRow, RoundStatus
 from eitr.server.domain.keys import BYTES, FILE
+from eitr.server.settings import read_settings
 from tests.server.conftest import new_postgres_database
 from tests.server.process import Running
 from tests.server.test_kills import vector
@@ -71,3 +74,22 @@ def test_two_servers_and_two_workers_aggregate_every_round_once(tmp_path: Path, 
         assert [entry.detail["round"] for entry in published] == [found.id for found in ended]
         assert session.scalars(select(ModelRow.version).order_by(ModelRow.version)).all() == list(range(1, ROUNDS + 2))
         assert len(session.scalars(select(ObservationRow.participant)).all()) == PEOPLE * ROUNDS
+
+
+def test_processes_share_a_port_only_where_they_can_share_a_database() -> None:
+    with pytest.raises(InputError, match="EITR_SHARE_PORT"):
+        read_settings(share_port=True)
+    database = "postgresql+psycopg://nobody@localhost/eitr"
+    with _listen(read_settings(port=0)) as first:
+        port = first.getsockname()[1]
+    with _listen(read_settings(port=port, database=database, share_port=True)):
+        with pytest.raises(InputError, match="cannot listen"):
+            _listen(read_settings(port=port, database=database))
+        _listen(read_settings(port=port, database=database, share_port=True)).close()
+
+
+@pytest.mark.parametrize("address", ["s3://KEY:SECRET@eitr/updates", "gs://eitr", "s3://", "s3://eitr/../other?x=1"])
+def test_an_update_store_that_is_none_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(InputError, match="EITR_UPDATE_STORE: write a folder, or s3://") as error:
+        read_settings(update_store=address)
+    assert "SECRET" not in str(error.value)

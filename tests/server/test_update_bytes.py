@@ -59,6 +59,7 @@ def status(federation: Federation, number: int) -> RoundRow:
     return found
 
 
+@pytest.mark.long
 def test_a_crash_between_object_and_row_loses_nothing_and_leaves_nothing(address: str, tmp_path: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), address], check=False, timeout=300)
     assert killed.returncode == -signal.SIGKILL

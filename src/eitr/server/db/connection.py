@@ -39,6 +39,8 @@ PURGE_SECONDS = 1.0
 """How long a purge waits for others; new writers wait as long for it."""
 RETRY_SECONDS = 10.0
 """How long after a purge that did not succeed it is tried again."""
+PURGE_EVERY_SECONDS = 3600.0
+"""How long after a purge that succeeded there is another one."""
 PAGE = 16384
 """Bytes of a page in a new SQLite database: a model is a chain of pages, and short chains cost less."""
 OVERWRITES = 1
@@ -93,8 +95,8 @@ class Database:
         )
         self.file = Path(url.database) if self.sqlite and url.database else None
         self._also_purge: list[Callable[[], bool]] = []
-        self._purge_due: float | None = 0.0
-        """When to purge next; None: not before something is deleted. A new process may find what another one left."""
+        self._purge_due = 0.0
+        """When to purge next, even if nothing is deleted. A new process may find what another one left."""
         if self.sqlite:
             event.listen(self.engine, "do_connect", self._create_file)
             event.listen(self.engine, "connect", _prepare)
@@ -158,11 +160,11 @@ class Database:
             done = False
         else:
             done = done and all(removed)
-        self._purge_due = None if done else time.monotonic() + RETRY_SECONDS
+        self._purge_due = time.monotonic() + (PURGE_EVERY_SECONDS if done else RETRY_SECONDS)
 
     def purge_if_due(self) -> None:
-        """Do so if something was deleted since the last purge, or nobody knows."""
-        if self._purge_due is not None and time.monotonic() >= self._purge_due:
+        """Do so if the last purge did not succeed, or was long ago: other processes may have left something."""
+        if time.monotonic() >= self._purge_due:
             self.purge()
 
     def overwrite_old_pages(self) -> None:

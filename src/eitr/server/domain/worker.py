@@ -157,4 +157,3 @@ class Worker:
         if moment - self._cleaned >= CLEANING_SECONDS:
             self._cleaned = moment
             self._retention.run()
-            self._database.purge()  # also what other processes left that no longer run
