@@ -217,6 +217,24 @@ def test_a_reader_delays_the_removal_and_loses_nothing(world: World, monkeypatch
     assert world.count(RewriteRow) == 0
 
 
+def test_a_writer_between_two_statements_delays_the_removal(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    if world.database.sqlite:
+        pytest.skip("SQLite has one writer")
+    monkeypatch.setattr(connection, "RETRY_SECONDS", 0.0)
+    world.study()
+    ann = world.person()
+    with world.database.engine.begin() as writer:
+        writer.execute(text("SELECT pg_current_xact_id()"))  # it sees nothing now, and PostgreSQL keeps rows for it
+        world.studies.people.withdraw(ann.id)
+        assert world.count(RewriteRow) > 0, "the tables are still to be written anew"
+
+    def gone() -> bool:
+        world.database.purge_if_due()
+        return files_with(world.database, ann.id.encode()) == []
+
+    until(gone, "the removal from the files")
+
+
 def test_what_a_killed_server_left_is_removed_at_the_next_start(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.study()
     ann = world.person()

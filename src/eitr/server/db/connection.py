@@ -55,9 +55,10 @@ DELETED = "deleted"
 OLDER_TRANSACTIONS = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
-AND age(backend_xmin) >= (SELECT min(age(xmin)) FROM rewrites)
+AND greatest(age(backend_xmin), age(backend_xid)) >= (SELECT min(age(xmin)) FROM rewrites)
 """
-"""How many transactions on PostgreSQL may still see rows that were deleted when the last table was marked."""
+"""How many transactions on PostgreSQL keep rows that were deleted when the last table was marked: those that may still
+see them, and those that write and began before, between two of whose statements nobody knows what they will see."""
 
 
 def rewrite_later(session: Session, tables: Iterable[type[Base]]) -> None:
