@@ -229,6 +229,7 @@ def test_what_is_right_is_agreed_with_and_everything_else_corrected(agreed, site
     assert kept == {NON_SENSITIVE: (True, "en"), HEALTH: (False, "en")}
 
 
+@pytest.mark.long
 def test_from_a_correction_to_the_news_of_a_real_server(extension, site, tmp_path):
     settings = {"EITR_AUTOMATIC_ROUNDS": "true", "EITR_MARGIN": "1", "EITR_CLASS_MARGIN": "1"}
     with real_server(tmp_path / "server", 1, **settings) as server:

@@ -137,12 +137,15 @@ def test_epsilon_is_in_backups(make: Make, tmp_path: Path) -> None:
 
 def test_quarantined_rounds_count_and_abandoned_ones_do_not(make: Make) -> None:
     federation = make(published_noise=3000.0, margin=0.0)
-    round = ended_round(federation)
-    assert round.status == RoundStatus.QUARANTINED, "so much noise makes every model useless"
-    assert spent(federation).rounds == 1
+    rounds = 1
+    # So much noise makes nearly every model useless; one in many is better by chance.
+    while ended_round(federation).status != RoundStatus.QUARANTINED and rounds < 20:
+        rounds += 1
+    assert rounds < 20
+    assert spent(federation).rounds == rounds
     number = federation.full_round(federation.people[:1])
     federation.rounds.abandon(number, "a test", RoundStatus.OPEN)
-    assert spent(federation).rounds == 1
+    assert spent(federation).rounds == rounds
 
 
 def test_rounds_without_noise_are_told_apart(make: Make) -> None:
