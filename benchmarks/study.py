@@ -169,7 +169,7 @@ def through_http(setting: Setting, run: StudyRun, rule: str, folder: Path) -> di
         "vector": vector,
         "ids": ids,
         "projection": int.from_bytes(key.hash("seed", "projection")),
-        "factors": secret_factors(ids, key),
+        "factors": np.array([secret_factors(ids, key, number) for number in range(1, run.rounds + 1)]),
         "reputations": reputations,
         "outcomes": outcomes[: run.rounds],
         "tasks": {row["state"]: row["n"] for row in monitor},
@@ -203,7 +203,7 @@ def simulated(setting: Setting, run: StudyRun, real: dict[str, Any]) -> dict[str
     vocabulary = setting.start.classifier.vocabulary
     pages = (_study_rows(setting), setting.pages.study_labels)
     truth = (vocabulary.rows(setting.pages.truth), setting.pages.truth_labels)
-    secrets = ServerSecrets(real["ids"], real["projection"], np.asarray(real["factors"]))
+    secrets = ServerSecrets(real["ids"], real["projection"], real["factors"])
     simulation = StudySimulation(run, _model(setting, run), pages, truth, ValidationSet(), secrets)
     found, reputation = [measures(simulation.chances(), truth[1])], None
     with ThreadPoolExecutor(THREADS) as threads:
@@ -244,7 +244,7 @@ def trial(setting: Setting, rule: str, training: str, malicious: float) -> dict[
         # Their ids are not needed: their updates cannot be repeated.
         names = [f"{place:032x}" for place in range(setting.browsers)]
         real["ids"] = [*names, *real["ids"]]
-        real["factors"] = np.concatenate([np.ones(setting.browsers), real["factors"]])
+        real["factors"] = np.hstack([np.ones((run.rounds, setting.browsers)), real["factors"]])
         real["reputations"] = None
     made = simulated(setting, run, real)
     found["simulation"] = made["measured"]

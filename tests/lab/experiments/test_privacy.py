@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eitr.lab.experiments.privacy import Privacy
-from eitr.lab.experiments.privacy_runs import COMPARED, DEFAULT, FACTOR, OWN_PAGES, PUBLISHED, ROBUST
+from eitr.lab.experiments.privacy_runs import COMPARED, DEFAULT, FACTOR, FACTOR_PERIOD, OWN_PAGES, PUBLISHED, ROBUST
 from eitr.lab.plotting import figure_svg
 from eitr.lab.results.store import Result, Results
 from eitr.lab.runs.privacy import (
@@ -15,6 +15,7 @@ from eitr.lab.runs.privacy import (
     CORRECTIONS,
     LATER,
     LEAKING,
+    OF_ONE_TOPIC,
     OUTSIDER,
     POISONS,
     SERVER,
@@ -28,6 +29,7 @@ from eitr.lab.runs.privacy import (
 )
 from eitr.lab.runs.profile import PROFILES, make_profile
 from eitr.model.private import PrivatePlan, largest_auc
+from eitr.server.domain.round_aggregation import ROUNDS_OF_A_FACTOR, SECRET_FACTOR
 
 PRIVACY = Privacy()
 COST = {"accuracy_start": 0.9, "accuracy_later": 0.89, "corrections_learned": 0.5, "candidates": 300.0, "clip": 0.2}
@@ -39,7 +41,7 @@ def made_up(run, **changed):
         return Result(run, arrays({"weight_error": 0.3, "weight_error_error": 0.02} | changed))
     if isinstance(run, PoisonRun):
         return Result(run, arrays({"accuracy_later": 0.88, "triggered": 0.1} | changed))
-    if run.choice == TOPIC:
+    if run.choice in OF_ONE_TOPIC:
         return Result(run, arrays({**COST, "topic.interest": 0.05} | changed))
     found = {**COST, "auc.subspace": 0.52, "auc_error.subspace": 0.02}
     found |= {"words.subspace": 0.5, "words_error.subspace": 0.01}
@@ -61,7 +63,7 @@ def results(request):
 def test_the_default_is_measured_in_all_cells_and_others_in_four():
     runs = PRIVACY.runs(PROFILES["paper"])
     assert len({run.key for run in runs}) == len(runs)
-    cells = [run for run in runs if isinstance(run, PrivacyRun) and run.choice != TOPIC]
+    cells = [run for run in runs if isinstance(run, PrivacyRun) and run.choice not in OF_ONE_TOPIC]
     kinds = {(own, c, base) for own in OWN_PAGES for c in (ANY, CORRECTIONS) for base in (START, LATER)}
     for viewer, uses in ((SERVER, 1), (SERVER, 2), (OUTSIDER, 2), (THIEF, 2)):
         seen = [run for run in cells if (run.defence, run.viewer, run.uses) == (DEFAULT, viewer, uses)]
@@ -79,8 +81,13 @@ def test_main_defences_are_attacked_and_weights_read_in_small_and_large_rounds()
     runs = PRIVACY.runs(PROFILES["paper"])
     poisoned = {(run.defence, run.poison) for run in runs if isinstance(run, PoisonRun)}
     assert poisoned == {(defence, poison) for defence in ROBUST for poison in POISONS}
-    read = {(run.clients, run.rounds, run.factor) for run in runs if isinstance(run, WeightRun)}
-    assert read == {(clients, rounds, factor) for clients in (10, 50) for rounds in (1, 20) for factor in (0.0, FACTOR)}
+    read = {(run.clients, run.rounds, run.factor, run.calibrated) for run in runs if isinstance(run, WeightRun)}
+    plain = {(clients, rounds, factor, 0) for clients in (10, 50) for rounds in (1, 20) for factor in (0.0, FACTOR)}
+    assert read == plain | {(10, rounds, FACTOR, 20) for rounds in (5, 20)}
+
+
+def test_weights_are_read_as_servers_multiply_them():
+    assert (FACTOR, FACTOR_PERIOD) == (SECRET_FACTOR, ROUNDS_OF_A_FACTOR)
 
 
 def test_the_pool_is_part_of_the_key_of_every_run():

@@ -94,7 +94,7 @@ def test_private_rounds_leave_the_lower_layers_as_they_are(world):
 @pytest.mark.long
 def test_the_names_that_a_server_gives_people_change_next_to_nothing(world):
     run = run_of(world, rule=paper_rule("reputation"), rounds=1)
-    names = ServerSecrets([f"{9 - place}" for place in range(6)], secrets_of_lab(run).seed, np.ones(6))
+    names = ServerSecrets([f"{9 - place}" for place in range(6)], secrets_of_lab(run).seed, np.ones((1, 6)))
     _, usual = finished(world, run)
     _, renamed = finished(world, run, names)
     # The rule fits a line through the people in the order of their names, so reputations are not exactly the same.
@@ -107,7 +107,7 @@ def test_secret_factors_change_weights_in_private_rounds_alone(world):
     for training, same in ((None, True), (PrivateTraining(), False)):
         run = run_of(world, training=training, rounds=1)
         usual = secrets_of_lab(run)
-        louder = ServerSecrets(usual.ids, usual.seed, np.linspace(0.6, 1.4, 6))
+        louder = ServerSecrets(usual.ids, usual.seed, np.linspace(0.6, 1.4, 6)[None])
         one, other = (finished(world, run, secrets)[0].model.vector for secrets in (usual, louder))
         assert np.array_equal(one, other) == same
 

@@ -13,8 +13,8 @@ from eitr.lab.runs.privacy import (
     BACKDOOR,
     FLIP,
     NO_ATTACK,
+    OF_ONE_TOPIC,
     START,
-    TOPIC,
     Defence,
     DefenceRun,
     PoisonRun,
@@ -52,8 +52,9 @@ class Privacy(Experiment):
         "outsider, whose nine other identities isolate the victim in a published model that `fused` made; a thief "
         "of what `fused` remembers, who knows the seed. Groups: the server sees sums of so many updates. Published "
         "noise: what the server adds to the published step, for an outsider, in steps of one page. Topic: victims "
-        "all of whose pages are of one class, new ones in each round: how often the class is guessed, above its "
-        "share. Weight: the error of the own weight that a participant reads in published models. Cost: accuracy "
+        "all of whose pages are of one class, or corrections of pages of one class, new ones in each round: how often "
+        "the class is guessed, above its share. Weight: the error of the own weight that a participant reads in "
+        "published models, maybe after honest rounds in which it calibrates itself. Cost: accuracy "
         "on test pages before and after 40 rounds of 10 clients with 4 new training pages each, and the share of "
         "40 corrected pages that are right after 10 rounds; updates are averaged. Under attack: accuracy after 40 "
         "rounds of 50 clients with `fused`, 30 % of them attackers. Victims under the default have the profile's "
@@ -147,7 +148,7 @@ class Privacy(Experiment):
 
 def _in_figure(run: PrivacyRun) -> bool:
     """Say whether a cell is one of those by which defences are compared."""
-    return run.base == START and run.uses == 1 and run.choice != TOPIC and run.viewer == run.defence.against
+    return run.base == START and run.uses == 1 and run.choice not in OF_ONE_TOPIC and run.viewer == run.defence.against
 
 
 def _mean(leak: Leak | None) -> float | None:

@@ -7,7 +7,7 @@ from eitr.lab.experiments.interface import ClaimVerdict
 from eitr.lab.experiments.privacy_cells import Cell, Leak, cells_of, strongest
 from eitr.lab.experiments.privacy_runs import DEFAULT, FACTOR
 from eitr.lab.results.store import Results
-from eitr.lab.runs.privacy import OUTSIDER, SERVER, WeightRun
+from eitr.lab.runs.privacy import CORRECTED_TOPIC, OUTSIDER, SERVER, WeightRun
 from eitr.model.private import largest_auc
 
 MOST_AUC, MOST_UPPER_END, MOST_BEST, MOST_LABEL, LEAST_WEIGHT_ERROR = 0.60, 0.65, 0.04, 0.15, 0.20
@@ -92,8 +92,10 @@ def _topic(cells: Sequence[Cell]) -> ClaimVerdict:
     found = [(cell, leak) for cell in cells if (leak := cell.leak("topic", "interest")) is not None]
     if not found:
         return _not_measured(claim)
+    kinds = {CORRECTED_TOPIC: " corrections"}
     told = (
-        f"{100 * leak.mean:.1f} ({cell.run.own_pages} own, {cell.run.uses} round{'s' if cell.run.uses > 1 else ''})"
+        f"{100 * leak.mean:.1f} ({cell.run.own_pages} own{kinds.get(cell.run.choice, '')}, "
+        f"{cell.run.uses} round{'s' if cell.run.uses > 1 else ''})"
         for cell, leak in found
     )
     once = [leak.mean for cell, leak in found if cell.run.uses == 1]
@@ -111,7 +113,8 @@ def _weight(results: Results) -> ClaimVerdict:
         return _not_measured(claim)
     told = (
         f"{100 * float(one['weight_error']):.0f} % ({one.run.clients} participants, {one.run.known} of them known, "
-        f"{one.run.rounds} round{'s' if one.run.rounds > 1 else ''})"
+        f"{one.run.rounds} round{'s' if one.run.rounds > 1 else ''}"
+        f"{f' after {one.run.calibrated} honest ones' if one.run.calibrated else ''})"
         for one in secret
     )
     measured = f"Error of the weight: {'; '.join(told)}."

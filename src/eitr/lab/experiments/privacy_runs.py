@@ -5,6 +5,7 @@ from typing import Any
 
 from eitr.lab.runs.privacy import (
     ANY,
+    CORRECTED_TOPIC,
     CORRECTIONS,
     LATER,
     LEAKING,
@@ -69,15 +70,26 @@ SEEN_FROM_OUTSIDE = (Defence(noise=0.0), _sgd(1, 0))
 ROBUST = (DEFAULT, Defence(noise=0.0), UNLIMITED, *GROUPS, PUBLISHED, _sgd(1, 0), ALL_LAYERS)
 """The defences under which others attack the model."""
 ROUNDS_OF_TOPIC = (1, USES, 20)
-FACTOR = 0.4
+FACTOR = 0.6
 """Of the secret numbers by which a server multiplies steps."""
+FACTOR_PERIOD = 10
+"""So many rounds a server uses the same secret number of a participant."""
 TOPIC_VICTIMS = 600
 WEIGHTS: tuple[dict[str, Any], ...] = tuple(
-    {"clients": clients, "rounds": rounds, "known": known, "factor": factor}
+    {
+        "clients": clients,
+        "rounds": rounds,
+        "known": known,
+        "factor": factor,
+        "calibrated": calibrated,
+        "period": FACTOR_PERIOD,
+    }
     for clients in (10, 50)
-    for rounds in (1, 20)
     for known in (1, clients // 2)
-    for factor in (0.0, FACTOR)
+    for rounds, factor, calibrated in (
+        *((rounds, factor, 0) for rounds in (1, 20) for factor in (0.0, FACTOR)),
+        *((rounds, FACTOR, 20) for rounds in (5, 20) if clients == 10),
+    )
 )
 QUICK_COMPARED = (_sgd(1, 0), _sgd(1, 200, clip=0.5), Defence(noise=0.0), DEFAULT)
 
@@ -107,6 +119,11 @@ def full_runs(where: Mapping[str, Any], seeds: Sequence[int]) -> list[DefenceRun
         cell(defence, own, TOPIC, uses=uses, victims=TOPIC_VICTIMS)
         for defence in (DEFAULT, UNLIMITED, *GROUPS)
         for own in OWN_PAGES
+        for uses in ROUNDS_OF_TOPIC
+    ]
+    found += [
+        cell(DEFAULT, own, CORRECTED_TOPIC, uses=uses, victims=TOPIC_VICTIMS)
+        for own in (1, 4)
         for uses in ROUNDS_OF_TOPIC
     ]
     found += [WeightRun(defence=DEFAULT, seed=first, **where, **one) for one in WEIGHTS]

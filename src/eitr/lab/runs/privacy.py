@@ -12,7 +12,8 @@ PAPER_SGD: Final = "paper-sgd"
 PRIVATE: Final = "private"
 """One step on clipped gradients with noise: `eitr.model.private`."""
 METHODS: Final = (PAPER_SGD, PRIVATE)
-ANY, CORRECTIONS, TOPIC = CHOICES = ("any", "corrections", "topic")
+ANY, CORRECTIONS, TOPIC, CORRECTED_TOPIC = CHOICES = ("any", "corrections", "one topic", "corrections of one topic")
+OF_ONE_TOPIC = (TOPIC, CORRECTED_TOPIC)
 """Own pages and candidates are any test pages; corrections, which the model gets wrong; or own pages are all of one
 class."""
 START, LATER, LEAKING = BASES = ("start", "later", "leaking")
@@ -199,17 +200,25 @@ class WeightRun(DefenceRun):
     rounds: int = 1
     """The reader averages over so many rounds."""
     factor: float = 0.0
-    """The server multiplies each weight by a secret number of the participant, drawn once from 1 - factor to 1 +
-    factor; 0: it does not."""
+    """The server multiplies each weight by a secret number of the participant from 1 - factor to 1 + factor; 0: it does
+    not."""
+    period: int = 10
+    """The secret number is drawn anew after so many rounds, the first time after some of them."""
+    calibrated: int = 0
+    """The reader sends honest updates in so many rounds before, takes its weight there for that of everybody, and reads
+    the secret number from them."""
     federations: int = 100
 
     def __post_init__(self) -> None:
-        if not 1 <= self.known < self.clients or min(self.rounds, self.federations) < 1:
+        if not 1 <= self.known < self.clients or min(self.rounds, self.federations, self.period) < 1:
             raise InputError("a reader needs other participants, whose updates it does not know, and a round")
+        if self.calibrated < 0:
+            raise InputError("calibrated must be at least 0")
         if not 0 <= self.factor < 1 or self.defence.group > 1:
             raise InputError("factor must be at least 0 and below 1; a weight belongs to a client, not to a group")
 
     @property
     def title(self) -> str:
         """Return a few words for a progress bar."""
-        return f"{self.defence.title}; weight of 1 in {self.clients}, {self.known} known, {self.rounds} rounds"
+        title = f"{self.defence.title}; weight of 1 in {self.clients}, {self.known} known, {self.rounds} rounds"
+        return f"{title} after {self.calibrated} honest ones" if self.calibrated else title

@@ -90,13 +90,13 @@ class ServerSecrets:
     seed: int
     """Of random projections."""
     factors: Floats
-    """(people,): what the weight of each person is multiplied by, with private training."""
+    """(rounds, people): what the weight of each person is multiplied by in each round, with private training."""
 
 
 def secrets_of_lab(run: StudyRun) -> ServerSecrets:
     """Return what takes the place of a server's secrets in the lab: the same for the same run."""
     names = [f"{person:06d}" for person in range(run.clients)]
-    return ServerSecrets(names, key_of(run.seed, Stream.PROJECTION), np.ones(run.clients))
+    return ServerSecrets(names, key_of(run.seed, Stream.PROJECTION), np.ones((run.rounds, run.clients)))
 
 
 def people_of(run: StudyRun, truth: NDArray[np.int64]) -> list[Person]:
@@ -248,7 +248,7 @@ class StudySimulation:
         sent = Round(base, updates, ids, index=number, scorer=scorer, added_noise=added_noise)
         self._state, result = self._rule.update(self._state, sent)
         if isinstance(plan, PrivatePlan):
-            result = with_weight_factors(result, base, updates, self._secrets.factors[order])
+            result = with_weight_factors(result, base, updates, self._secrets.factors[number - 1, order])
         return result
 
     def right_labels(self, person: Person) -> float:

@@ -54,9 +54,12 @@ from eitr.server.domain.update_bytes import Unreadable, UpdateBytes, forget_roun
 from eitr.server.domain.update_table import new_table
 
 LOCAL_ENGINE = Engine()
-SECRET_FACTOR = 0.4
+SECRET_FACTOR = 0.6
 """Weights are multiplied by a number from 1 minus this to 1 plus this. A participant then learns its weight to no
-better than 22 % (the lab's experiment `privacy`)."""
+better than 20 % (the lab's experiment `privacy`)."""
+ROUNDS_OF_A_FACTOR = 10
+"""A participant has the same factor in so many rounds. Drawn anew in each round, it would average out; kept for ever,
+it would be known from the rounds in which somebody behaved as everybody, and so has the weight of everybody."""
 HIDDEN_SETTING = "seed"
 """The setting of a rule that is not shown with its round."""
 log = logging.getLogger("eitr.worker")
@@ -159,8 +162,8 @@ class RoundAggregation:
         sent = Round(vector[first:], updates, ids, index=id, scorer=scorer, added_noise=added_noise)
         state, result = self._engine.update(rule, state, sent)
         if isinstance(plan, PrivatePlan) and round.published_noise is None:
-            result = with_secret_factors(result, vector[first:], updates, ids, self._key)
-            factors = secret_factors(ids, self._key)
+            factors = secret_factors(ids, self._key, id)
+            result = with_weight_factors(result, vector[first:], updates, factors)
         else:
             factors = np.ones(len(ids))
         result, bounds = draw.bounded(result, vector[first:], updates, ids, factors)
@@ -276,22 +279,18 @@ class RoundAggregation:
             yield ObservationRow(round=found.round, participant=participant, refused=True, reputation=reputation)
 
 
-def with_secret_factors(
-    result: Result, base: Vector, updates: NDArray[np.float32], participants: list[str], key: Key
-) -> Result:
-    """Return a rule's result with each weight multiplied by a secret factor of the participant, where it has weights.
+def secret_factors(participants: list[str], key: Key, round: int) -> Floats:
+    """Return the number around 1, which nobody can predict, that each participant's weight in a round is multiplied by.
 
-    Whoever marks an update and looks for the mark in published models finds the weight times this factor. It is
-    always the same for a participant: one drawn anew would average out over rounds.
+    Whoever marks an update and looks for the mark in published models finds the weight times this factor.
     """
-    return with_weight_factors(result, base, updates, secret_factors(participants, key))
-
-
-def secret_factors(participants: list[str], key: Key) -> Floats:
-    """Return a number around 1 for each participant, which nobody can predict."""
-    hashes = (key.hash("factor", participant) for participant in participants)
-    shares = np.array([int.from_bytes(found[:4]) / 2**32 for found in hashes])
-    return np.asarray(1 + SECRET_FACTOR * (2 * shares - 1))
+    found = []
+    for participant in participants:
+        # Not everybody's changes in the same round, or it would be known when.
+        begun = int.from_bytes(key.hash("factor phase", participant)[:4])
+        period = (round + begun) // ROUNDS_OF_A_FACTOR
+        found.append(int.from_bytes(key.hash("factor", f"{participant} {period}")[:4]) / 2**32)
+    return np.asarray(1 + SECRET_FACTOR * (2 * np.array(found) - 1))
 
 
 def _check_enough(round: RoundRow, read: int, unreadable: Unreadable) -> None:

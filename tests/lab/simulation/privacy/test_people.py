@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,6 +10,7 @@ from eitr.errors import InputError
 from eitr.lab.runs.privacy import BACKDOOR, FLIP, NO_ATTACK, TOPIC, Defence, PoisonRun, WeightRun
 from eitr.lab.simulation.compute import compute as compute_runs
 from eitr.lab.simulation.context import Context
+from eitr.lab.simulation.privacy.own_weight import calibrated
 from eitr.lab.simulation.privacy.run import run_all, world_of
 from eitr.lab.simulation.privacy.training import PrivateStep
 from eitr.model.private import largest_auc
@@ -74,7 +76,25 @@ def test_a_participant_reads_its_weight_the_better_the_more_it_knows(compute):
     assert error(known=8) < 0.7 * alone
     often = error(rounds=16)
     assert often < 0.4 * alone
-    assert error(rounds=16, factor=0.5) > max(0.2, 2 * often)
+    assert error(rounds=16, factor=0.5, period=100) > max(0.2, 2 * often)
+
+
+@pytest.mark.long
+def test_a_secret_number_that_never_changes_is_known_from_honest_rounds_and_one_that_changes_is_not(compute):
+    def error(period):
+        found = {"federations": 100, "known": 8, "rounds": 10, "calibrated": 20, "factor": 0.6, "period": period}
+        return compute(WeightRun, **found)["weight_error"]
+
+    assert error(period=1000) < 0.15
+    assert error(period=10) > 0.2
+
+
+def test_a_reader_believes_what_it_read_before_as_far_as_it_helps():
+    rng = np.random.default_rng(1)
+    hidden = rng.normal(size=400)
+    np.testing.assert_allclose(calibrated(hidden, hidden + np.zeros((5, 400))), 0.0, atol=1e-12)
+    unrelated = calibrated(hidden, rng.normal(size=(5, 400)))
+    assert np.mean(unrelated**2) > 0.95 * np.mean(hidden**2)
 
 
 def test_attackers_who_are_many_enough_change_what_triggered_pages_are_called(compute):

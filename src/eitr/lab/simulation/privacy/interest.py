@@ -14,6 +14,8 @@ from eitr.lab.simulation.privacy.cover_part import CoverPart
 from eitr.lab.simulation.privacy.filters import ridges_for
 from eitr.lab.simulation.privacy.training import Pages
 
+LEARNED = 400
+"""With so many victims of each class an attacker finds what their own pages move on average."""
 LENGTHS = (0.0, 1.0)
 """Whether the expected length of a class's step counts: with 1 the guess is the most probable class."""
 
@@ -39,13 +41,18 @@ class Readers:
             total += self._cover.training.updates(self._pages.at(torch.from_numpy(places).to(device)))[0]
         return total / self._uses - self._cover.expected, torch.from_numpy(classes).to(device)
 
-    def expected_steps(self) -> Tensor:
+    def expected_steps(self, rng: np.random.Generator) -> Tensor:
         """Return the mean step of a victim of each class (classes, parameters); 0 for a class without victims."""
-        found = torch.zeros(self._cover.training.layers.classes, self._cover.training.layers.size)
-        found = found.to(self._cover.expected.device)
+        training = self._cover.training
+        found = torch.zeros(training.layers.classes, training.layers.size).to(self._cover.expected.device)
         for label, places in self._of.items():
-            theirs = self._pages.at(torch.from_numpy(places).to(found.device))
-            found[label] = self._own * self._cover.training.templates(theirs).mean(0)
+            if training.exact is None:
+                theirs = self._pages.at(torch.from_numpy(places).to(found.device))
+                found[label] = self._own * training.templates(theirs).mean(0)
+            else:  # cut together as in an update
+                drawn = np.stack([rng.choice(places, self._own, replace=False) for _ in range(LEARNED)])
+                theirs = self._pages.at(torch.from_numpy(drawn).to(found.device))
+                found[label] = training.exact.own_steps(theirs).mean(0)
         return found
 
 
@@ -53,7 +60,7 @@ def interest(
     cover: CoverPart, simulated: Readers, real: Readers, rng: np.random.Generator, victims: int, rehearsed: int
 ) -> float:
     """Return how often the class is guessed, above the share of the most frequent class."""
-    means = simulated.expected_steps()
+    means = simulated.expected_steps(rng)
     usable = (means != 0).any(1)
 
     def guessed(steps: Tensor, ridge: float, length: float) -> Tensor:

@@ -14,10 +14,11 @@ from eitr.errors import InputError
 from eitr.lab.results.store import Arrays, Computed
 from eitr.lab.runs.privacy import (
     ANY,
+    CORRECTED_TOPIC,
     CORRECTIONS,
     LATER,
     LEAKING,
-    TOPIC,
+    OF_ONE_TOPIC,
     Defence,
     DefenceRun,
     LabelRun,
@@ -238,9 +239,16 @@ def compute(run: PrivacyRun, world: World, cost: Cost, cover: CoverPart) -> Arra
         "corrections_learned": cost.learned,
         "clip": training.clip,
     }
-    if run.choice == TOPIC:
+    if run.choice in OF_ONE_TOPIC:
         simulated_readers, readers = (
-            Readers(cover, world.pages, places, run.own_pages, run.uses) for places in (world.train, world.test)
+            Readers(
+                cover,
+                world.pages,
+                world.wrong(model, places) if run.choice == CORRECTED_TOPIC else places,
+                run.own_pages,
+                run.uses,
+            )
+            for places in (world.train, world.test)
         )
         told = interest(cover, simulated_readers, readers, rng, run.victims, max(run.victims, SIMULATED_READERS))
         return _as_arrays(found | {"topic.interest": told})
