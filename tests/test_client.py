@@ -16,6 +16,7 @@ import pytest
 
 from eitr.client import OpenRound, Participant, PlanRefusedError, SentRound, ServerError
 from eitr.errors import InputError
+from eitr.model import Network
 from eitr.model.classifier import Classifier
 from eitr.model.plan import TrainingPlan
 from eitr.model.private import PrivatePlan, trained_from
@@ -289,6 +290,26 @@ def test_a_plan_out_of_bounds_is_refused_and_nothing_is_sent(
     serve_round(fake, **changes)
     with pytest.raises(PlanRefusedError, match="asks for more than EITR gives"):
         me.take_part(PAGES, [0, 1])
+    assert not [one for one in fake.asked if one[0] == "PUT"]
+
+
+def test_a_network_in_which_one_word_makes_training_overflow_is_refused_for_every_page(
+    fake: Fake, me: Participant
+) -> None:
+    network = Network((1000, *[1] * 12, 6))
+    vector = np.zeros(network.size, np.float32)
+    first, *others = network.split(vector)
+    first.kernel[SHIPPED.vocabulary.words.index("diabetes")] = np.finfo(np.float32).max
+    for kernel, _ in others:
+        kernel[:] = np.finfo(np.float32).max
+    data = vector.astype("<f4").tobytes()
+    serve_round(fake)
+    weights = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    fake.serve_model(layers=list(network.layers), parameters=network.size, weights=weights)
+    fake.serve_files(1, data)
+    for page in (Page(title="Diabetes"), Page(title="Football")):
+        with pytest.raises(PlanRefusedError, match="4 layers at most, not 13"):
+            me.take_part([page], [0])
     assert not [one for one in fake.asked if one[0] == "PUT"]
 
 

@@ -23,6 +23,15 @@ test("a page without a known word is the empty vector", () => {
   expect(vector(["snow"], readVocabulary(bytes(JSON.stringify(good)))).indices).toHaveLength(0);
 });
 
+test("a page of the word with the least idf has a vector, and a lower idf is refused", () => {
+  const of = (least: number) => readVocabulary(bytes(JSON.stringify({ ...good, idf: [least, 100] })));
+  expect([...vector(["vote"], of(0.001)).values]).toEqual([1]);
+  const [small, large] = vector(["vote", ...Array<string>(100_000).fill("fever")], of(0.001)).values;
+  expect(small).toBeGreaterThan(0);
+  expect(large).toBeGreaterThan(small!);
+  for (const idf of [0.000999, 1e-200, 0]) expect(() => of(idf)).toThrow("at least 0.001");
+});
+
 test("a file of more than 16 MiB is refused unread", () => {
   expect(() => readVocabulary(new Uint8Array(16 * 2 ** 20 + 1))).toThrow("16 MiB");
 });

@@ -297,11 +297,11 @@ class Participant:
         classifier = self.model(round.base)
         network, vector = classifier.model
         plan = round.plan
-        rows = classifier.vocabulary.rows(pages)
         try:
             check_private_plan(network, plan) if isinstance(plan, PrivatePlan) else check_paper_plan(plan)
         except InputError as error:
             raise PlanRefusedError(f"the server asks for more than EITR gives: {error}") from None
+        rows = classifier.vocabulary.rows(pages)
         if isinstance(plan, PrivatePlan):
             if len(pages) > MOST_OWN_PAGES:
                 raise InputError(f"a private round uses {MOST_OWN_PAGES} own pages at most, not {len(pages)}")

@@ -449,7 +449,7 @@ def test_differences_in_half_precision_are_numpys_to_the_bit(core: Core) -> None
     # Every half number and what lies halfway to the next: where ties are decided.
     halves = np.arange(0x7BFF, dtype=np.uint16).view(np.float16).astype(np.float32)
     edges = np.concatenate(
-        [halves, (halves[1:] + halves[:-1]) / 2, np.array([65519.99, -0.0, 2**-25, 2**-26], np.float32)]
+        [halves, (halves[1:] + halves[:-1]) / 2, np.array([65519.99, 65520, 1e30, -0.0, 2**-25, 2**-26], np.float32)]
     )
     parameters = np.concatenate([numbers, edges.astype(np.float32), -edges.astype(np.float32)])
     base = np.where(np.arange(len(parameters)) < 10_000, np.float32(0.1), np.float32(0)).astype(np.float32)
@@ -490,6 +490,9 @@ VOCABULARIES = {
     "idf null": json.dumps(GOOD | {"idf": [1.5, None]}),
     "idf 0": json.dumps(GOOD | {"idf": [1.5, 0]}),
     "idf below 0": json.dumps(GOOD | {"idf": [1.5, -1]}),
+    "idf 1e-200": json.dumps(GOOD | {"idf": [1.5, 1e-200]}),
+    "idf below 0.001": json.dumps(GOOD | {"idf": [1.5, 0.000999]}),
+    "idf 0.001": json.dumps(GOOD | {"idf": [1.5, 0.001]}),
     "idf above 100": json.dumps(GOOD | {"idf": [1.5, 100.5]}),
     "idf 100": json.dumps(GOOD | {"idf": [1.5, 100]}),
     "idf NaN": json.dumps(GOOD).replace("1.5", "NaN"),
@@ -534,6 +537,7 @@ GOOD_ONES = {
     "no forms",
     "version 2",
     "version 2 as a fraction",
+    "idf 0.001",
     "idf 100",
     "a form named as a member of objects",
     "as many forms as may be",

@@ -18,6 +18,7 @@ from eitr.model.private import (
     secret_noise,
     trained_from,
 )
+from eitr.model.round_plan import DEEPEST, check_private_plan
 from eitr.pages.sparse import SparseRows
 
 from .golden import DIRECTORY, private_training_cases
@@ -177,6 +178,24 @@ def test_a_step_that_is_not_finite_is_an_error(vector: Vector, rows: SparseRows)
     plan = PrivatePlan(layers=1, learning_rate=1e300, clip=1e300)
     with pytest.raises(InputError, match="not finite"), np.errstate(all="ignore"):
         private_step(NETWORK, vector, (rows, LABELS), None, plan)
+
+
+def longest_gradient(depth: int) -> float:
+    """Return the length of a page's gradient by layers above the first, with the largest parameters there are."""
+    network = Network((1000, *[300] * (depth - 1), 2))
+    vector = np.full(network.size, np.finfo(np.float32).max)
+    network.split(vector)[-1].kernel[:, 1] *= -1.0
+    page = SparseRows.of([(np.arange(1000, dtype=np.int32), np.full(1000, 1000**-0.5, np.float32))], width=1000)
+    with np.errstate(all="ignore"):
+        return float(gradient_lengths(network, vector, page, [1], layers=depth - 1)[0])
+
+
+def test_no_page_makes_training_overflow_in_a_network_that_is_accepted() -> None:
+    assert 1e100 < longest_gradient(DEEPEST) < math.inf
+    assert not math.isfinite(longest_gradient(DEEPEST + 1))
+    check_private_plan(Network((5, *[4] * (DEEPEST - 1), 2)), PrivatePlan())
+    with pytest.raises(InputError, match="4 layers at most, not 5"):
+        check_private_plan(Network((5, *[4] * DEEPEST, 2)), PrivatePlan())
 
 
 def test_the_golden_file_is_what_the_code_computes() -> None:

@@ -7,7 +7,7 @@ from eitr.pages import boilerplate, structure, tokens
 from eitr.pages.extract import MAX_BYTES, MAX_DEPTH, extract
 from eitr.pages.logarithm import LN_2, TERMS
 from eitr.pages.tokens import MAX_LENGTH, MAX_MARKS, MIN_LENGTH
-from eitr.pages.vocabulary import FORMAT, MAX_FILE_BYTES, MAX_IDF, MAX_WORDS, VERSION
+from eitr.pages.vocabulary import FORMAT, MAX_FILE_BYTES, MAX_IDF, MAX_WORDS, MIN_IDF, VERSION
 from eitr.taxonomy import TOPICS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "page-to-prediction.md").read_text("utf-8")
@@ -27,7 +27,7 @@ def test_the_constants_are_those_of_the_code() -> None:
         f'"format": "{FORMAT}", "version": {VERSION}',
         f"1 to {MAX_WORDS:,} different strings",
         f"at most {MAX_FILE_BYTES // 2**20} MiB",
-        f"at most {MAX_IDF:g}",
+        f"each at least {MIN_IDF:g} and at most {MAX_IDF:g}",
         f"first {MAX_BYTES // 2**20} MiB of a document",
         f"deeper than {MAX_DEPTH}",
         f"at most {boilerplate.MAX_NOTICE} tokens and a phrase",

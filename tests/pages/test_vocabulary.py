@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from eitr.errors import InputError
 from eitr.pages import Page, Vocabulary
+from eitr.pages.vocabulary import MAX_IDF, MIN_IDF
 
 WORDS = ("vote", "fever", "church", "café")
 IDF = np.array([3.0, 4.0, 1.0, 2.5])
@@ -100,7 +101,14 @@ def test_the_idf_follows_the_formula() -> None:
     np.testing.assert_allclose(vocabulary.idf, [1.0, math.log(2) + 1, math.log(10) + 1], rtol=1e-15)
 
 
-@given(st.lists(st.floats(0.001, 100), min_size=len(WORDS), max_size=len(WORDS)))
+def test_a_page_of_the_word_with_the_least_idf_has_a_vector() -> None:
+    vocabulary = Vocabulary(("vote", "fever"), np.array([MIN_IDF, MAX_IDF]))
+    assert vocabulary.vector(["vote"])[1].tolist() == [1.0]
+    values = vocabulary.vector(["vote", *["fever"] * 10**6])[1]
+    assert 0 < values[0] < values[1]
+
+
+@given(st.lists(st.floats(MIN_IDF, MAX_IDF), min_size=len(WORDS), max_size=len(WORDS)))
 def test_a_file_gives_back_the_vocabulary_to_the_last_bit(idf: list[float]) -> None:
     before = Vocabulary(WORDS, np.array(idf), FORMS, foreign=frozenset(list(FORMS)[:1]))
     after = Vocabulary.from_json(before.to_json())
@@ -136,11 +144,13 @@ def test_save_and_load(tmp_path: Path) -> None:
         (written(words=[], idf=[]), "1 to"),
         (written(words=[f"w{i}" for i in range(100_001)]), "1 to 100000 words"),
         (written(idf=[1.0]), "as many IDF"),
-        (written(idf=[1.0, 0.0]), "above 0"),
-        (written(idf=[1.0, -2.0]), "above 0"),
+        (written(idf=[1.0, 0.0]), "at least 0.001"),
+        (written(idf=[1.0, -2.0]), "at least 0.001"),
+        (written(idf=[1.0, 1e-200]), "at least 0.001"),
+        (written(idf=[1.0, 0.000999]), "at least 0.001"),
         (written(idf=[1.0, 101.0]), "at most 100"),
-        (written(idf=[1.0, math.nan]), "above 0"),
-        (written(idf=[1.0, math.inf]), "above 0"),
+        (written(idf=[1.0, math.nan]), "at least 0.001"),
+        (written(idf=[1.0, math.inf]), "at least 0.001"),
         (written(idf=[1.0, 10**400]), "too large"),
         (written(words=["aa", "aa"]), "twice"),
         (written(words=["aa", "Upper"]), "not a token"),

@@ -2,10 +2,16 @@
 
 import { BadInput } from "./bad_input";
 
+/** The bits of 65504. */
+const LARGEST = 0x7bff;
 const float = new Float32Array(1);
 const bits = new Uint32Array(float.buffer);
 
-/** Half as many bytes as the parameters: float16, little-endian, rounded to the nearest, ties to even. */
+/**
+ * Half as many bytes as the parameters: float16, little-endian, rounded to the nearest, ties to even. What is beyond its
+ * range becomes the largest number: a server that chose a plan with steps as large as that could tell something of the
+ * pages from the missing update, again and again, without their use being counted.
+ */
 export function difference16(base: Float32Array, parameters: Float32Array): Uint8Array {
   if (base.length !== parameters.length) throw new BadInput("Base and parameters are not of one length.");
   const bytes = new Uint8Array(2 * base.length);
@@ -17,8 +23,9 @@ export function difference16(base: Float32Array, parameters: Float32Array): Uint
 /** The 16 bits of a number that is first rounded to float32, as the difference of two float32 is everywhere else. */
 function float16(number: number): number {
   const [sign, size] = bitsOf(number);
-  // 65520 and more would round to infinity. The test is also that of a NaN, whose bits are larger still.
-  if (size >= 0x477ff000) throw new BadInput("A difference is too large for half precision.");
+  if (Number.isNaN(number)) throw new BadInput("A difference is not a number.");
+  // 65520 and more would round to infinity.
+  if (size >= 0x477ff000) return sign | LARGEST;
   return sign | (size < 0x38800000 ? subnormal(size) : normal(size));
 }
 

@@ -26,6 +26,11 @@ const KEYS = "format,forms,idf,version,words";
 const MAX_BYTES = 16 * 2 ** 20;
 const MAX_WORDS = 100_000;
 const MAX_FORMS = 50_000;
+/**
+ * The square of a tiny one would be 0, so that a page with this word alone could not be trained on: its missing update
+ * would tell the word.
+ */
+const MIN_IDF = 1e-3;
 const MAX_IDF = 100;
 
 /** Read the file of a vocabulary; whatever section 4 does not allow is refused. */
@@ -74,8 +79,8 @@ function readIdf(value: unknown, length: number): Float64Array {
   if (!isArrayOf(value, isNumber)) throw new BadInput("The idf of the vocabulary must be a list of numbers.");
   if (value.length !== length)
     throw new BadInput(`A vocabulary of ${length} words needs as many idf, not ${value.length}.`);
-  if (!value.every((idf) => idf > 0 && idf <= MAX_IDF))
-    throw new BadInput(`Every idf must be above 0 and at most ${MAX_IDF}.`);
+  if (!value.every((idf) => idf >= MIN_IDF && idf <= MAX_IDF))
+    throw new BadInput(`Every idf must be at least ${MIN_IDF} and at most ${MAX_IDF}.`);
   return Float64Array.from(value);
 }
 

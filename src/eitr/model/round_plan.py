@@ -29,6 +29,11 @@ proportion, because less of the noise averages out."""
 LARGEST = 1000.0
 """The largest weight, clip and learning rate of a private plan: no use comes near it."""
 MOST_COVER_PAGES = 100_000
+DEEPEST = 4
+"""So many dense layers has a network for private rounds at most. A page that made training overflow could be told from
+the missing update. With four layers no page can: parameters are below 2^128 and widths below 2^20, so a layer makes
+numbers at most 2^149 times as large, forward and backward. A gradient of a layer above the first passes three others,
+so its squared length is below 2^(2 * 149 * 3 + 42) = 2^936; a float64 holds 2^1023."""
 MOST_EPOCHS, MOST_BATCHES, LARGEST_BATCH = 100, 1000, 1024
 LARGEST_RATE, LARGEST_DROPOUT = 1.0, 0.9
 """The bounds of a plan as in the paper are far beyond any use: a server must not make a client compute for hours."""
@@ -65,7 +70,9 @@ def first_trained(network: Network, plan: RoundPlan) -> int:
 
 
 def check_private_plan(network: Network, plan: PrivatePlan) -> None:
-    """Refuse a private plan out of the bounds of `docs/page-to-prediction.md`, section 9.1."""
+    """Refuse a private plan, and a network, out of the bounds of `docs/page-to-prediction.md`, section 9.1."""
+    if len(network.shapes) > DEEPEST:
+        raise InputError(f"a network for private rounds has {DEEPEST} layers at most, not {len(network.shapes)}")
     most = len(network.shapes) - 1
     if plan.layers > most:
         raise InputError(f"{plan.layers} layers must not be trained: the first layer knows the words; at most {most}")

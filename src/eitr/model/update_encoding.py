@@ -14,6 +14,8 @@ DIFFERENCE: Final = "application/vnd.eitr.difference"
 float16 of the parameters themselves would not do: its steps are as long as those of training, and rounding to them
 makes an honest client look like none of the others. Differences are small, and so are their errors.
 """
+LARGEST_DIFFERENCE: Final = 65504
+"""The largest float16."""
 WIDTHS: Final = {PARAMETERS: 4, DIFFERENCE: 2}
 """Bytes per parameter, by media type."""
 
@@ -21,12 +23,15 @@ WIDTHS: Final = {PARAMETERS: 4, DIFFERENCE: 2}
 def encoded(encoding: str, vector: Vector, base: Vector) -> bytes:
     """Return the bytes that stand for some parameters.
 
+    Differences beyond the range of float16 become its largest number.
+
     >>> encoded(DIFFERENCE, np.float32([1.5]), np.float32([1.0])).hex()
     '0038'
     """
     if encoding == PARAMETERS:
         return vector.astype("<f4").tobytes()
-    return (vector - base).astype("<f2").tobytes()
+    difference: Vector = np.clip(vector - base, -LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
+    return difference.astype("<f2").tobytes()
 
 
 def decoded(encoding: str, data: bytes, base: Vector) -> Vector:

@@ -29,8 +29,9 @@ VERSION = WITHOUT_BOILERPLATE
 MAX_WORDS = 100_000
 MAX_FORMS = 50_000
 MAX_FILE_BYTES = 16 * 2**20
-MAX_IDF = 100.0
-"""A real IDF is at most 1 + ln of the number of documents, far below."""
+MIN_IDF, MAX_IDF = 1e-3, 100.0
+"""A real IDF is at least 1 and at most 1 + ln of the number of documents. The square of a tiny one would be 0, so that
+a page with this word alone could not be trained on: its missing update would tell the word."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +48,7 @@ class Vocabulary:
 
     words: tuple[str, ...]
     idf: NDArray[np.float64]
-    """Shape (words,); above 0."""
+    """Shape (words,); from `MIN_IDF` to `MAX_IDF`."""
     forms: Mapping[str, int] = field(default_factory=dict)
     """Each further form -> the place of the word it counts as."""
     version: int = VERSION
@@ -200,8 +201,8 @@ def _check(words: tuple[str, ...], idf: NDArray[np.float64]) -> None:
         raise InputError(f"a vocabulary has 1 to {MAX_WORDS} words, not {len(words)}")
     if idf.shape != (len(words),):
         raise InputError(f"a vocabulary of {len(words)} words needs as many IDF values, not {idf.size}")
-    if not (np.isfinite(idf) & (idf > 0) & (idf <= MAX_IDF)).all():
-        raise InputError(f"every IDF must be above 0 and at most {MAX_IDF:g}")
+    if not ((idf >= MIN_IDF) & (idf <= MAX_IDF)).all():
+        raise InputError(f"every IDF must be at least {MIN_IDF:g} and at most {MAX_IDF:g}")
     if len(set(words)) != len(words):
         raise InputError("a word occurs twice in the vocabulary")
     _check_tokens(words)

@@ -44,9 +44,12 @@ export interface Trained {
 export async function trainedUpdate(server: Server, round: Round, model: Model): Promise<Trained | undefined> {
   const { id, base, training: plan } = round;
   const hiding = plan.method === "private";
-  const usable = await usablePages(server.address, model.vocabulary);
+  // Counted and drawn before the vocabulary is looked at, which the server chooses: whether there is an update, and
+  // which pages it uses up, must not depend on their words.
+  const usable = await usablePages(server.address);
   if (usable.length < (hiding ? 1 : FEWEST_PAGES)) return undefined;
-  const pages = hiding ? secretDraw(usable, MOST_OWN_PAGES) : usable;
+  const drawn = hiding ? secretDraw(usable, MOST_OWN_PAGES) : usable;
+  const pages = await sliced(vectors(drawn, model.vocabulary));
   const body = hiding
     ? await privateDifference(server, model, pages, plan)
     : await paperDifference(model, pages, plan, await seedOf(server.address, id));
@@ -75,24 +78,18 @@ async function paperDifference(
   return difference16(network.parameters, await sliced(training(network, pages, plan, seed)));
 }
 
-/** The pages that may be used at a server once more. */
-async function usablePages(server: string, vocabulary: Vocabulary): Promise<OwnPage[]> {
+/** The pages that may be used at a server once more, and in how many rounds each was used before. */
+async function usablePages(server: string): Promise<[LabelledWords, number][]> {
   const [pages, uses, usedUp] = await Promise.all([labelledPages(), pageUses(), usedUpAt(server)]);
   const counted = pages.map((page): [LabelledWords, number] => [page, uses.get(page.page) ?? 0]);
-  return sliced(
-    vectors(
-      counted.filter(([page, rounds]) => !usedUp(page, rounds)),
-      vocabulary,
-    ),
-  );
+  return counted.filter(([page, rounds]) => !usedUp(page, rounds));
 }
 
-/** The pages as the network reads them, without those of which it does not know a word. */
+/** The pages as the network reads them; one of which it knows no word is the zero vector. */
 function* vectors(pages: [LabelledWords, number][], vocabulary: Vocabulary): Generator<void, OwnPage[], void> {
   const found: OwnPage[] = [];
   for (const [{ page, words, label }, rounds] of pages) {
-    const row = vector(repeatedWords(words), vocabulary);
-    if (row.indices.length > 0) found.push({ page, rounds, vector: row, label });
+    found.push({ page, rounds, vector: vector(repeatedWords(words), vocabulary), label });
     yield;
   }
   return found;
