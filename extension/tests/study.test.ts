@@ -92,8 +92,13 @@ test.each([
   null,
   {},
   ["https://example.org"],
-])("a task leads to a web page, not to %s", (url) => {
-  expect(() => tasks({ ...task, url })).toThrow(BadInput);
+  "https://www.example.org%20/b",
+  "http://256.256.256.256/",
+  "http://a|b.org/",
+  "http://xn--a/",
+])("a task leads to a web page, not to %s, and the others stay usable", (url) => {
+  const other = { ...task, id: 8, position: 2 };
+  expect(tasks({ ...task, url }, other)).toEqual([{ ...task, url: null }, other]);
 });
 
 test.each([

@@ -104,6 +104,15 @@ def test_one_update_a_round_is_learned_sent_and_listed(contributing, server):
     assert server.enrolled == 1
 
 
+def test_a_vocabulary_that_stays_the_same_is_not_downloaded_again(contributing, server):
+    contributing.learn()
+    server.version, server.round = 2, 2
+    assert contributing.learn()["model"]["version"] == 2
+    assert sorted(server.updates) == [1, 2]
+    files = [path for path in server.asked if path.startswith("GET /api/v2/models/")]
+    assert files == [f"GET /api/v2/models/{file}" for file in ("1/weights", "1/vocabulary", "2/weights")]
+
+
 def test_the_alarm_makes_the_browser_take_part(contributing, server):
     contributing.desk.evaluate("chrome.alarms.create('learn', { when: Date.now() })")
     until(lambda: server.updates, what="an update")

@@ -342,6 +342,18 @@ def test_a_page_that_cannot_be_reached_can_be_reported(person, server, study):
     page.close()
 
 
+def test_a_task_without_a_usable_address_is_broken_and_the_others_go_on(person, study):
+    study.tasks[0]["url"] = "http://256.256.256.256/"
+    study.spare.append("https://spare.test/")
+    sync(person)
+    assert told(person)["next"] == {"id": 102, "number": 2}
+    sync(person)
+    assert study.told == [(101, {"state": "broken"})]
+    assert told(person)["next"] == {"id": 501, "number": 1}
+    sync(person)
+    assert len(study.told) == 1
+
+
 def failed_tab(extension: Extension) -> int | None:
     return extension.desk.evaluate(
         """async () => (await chrome.tabs.query({})).find(({ url, title, status }) =>
@@ -779,11 +791,8 @@ def test_who_takes_the_consent_back_sends_nothing_that_waited(person, server, st
 
 # A hostile server.
 
+BAD_URLS = ("javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "chrome://settings", "//x.test/", 7)
 BAD_TASKS: list[Any] = [
-    {"tasks": [{"id": 1, "position": 1, "url": url, "state": "open"}]}
-    for url in ("javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "chrome://settings", "//x.test/", 7)
-]
-BAD_TASKS += [
     {"tasks": [{"id": n, "position": n, "url": "https://x.test/", "state": "open"} for n in range(1, 1002)]},
     {"tasks": {"0": {}}},
     [],
@@ -791,6 +800,18 @@ BAD_TASKS += [
     b"x" * (9 << 20),
     b"\xff\xfe",
 ]
+
+
+def test_addresses_that_are_not_of_web_pages_lead_nowhere(person, server, study):
+    listed = [{"id": n, "position": n, "url": url, "state": "open"} for n, url in enumerate(BAD_URLS, 1)]
+    server.spoiled["/api/v2/tasks"] = (200, {"tasks": listed}, {})
+    sync(person)
+    assert (told(person)["tasks"], told(person)["ended"], told(person)["next"]) == (len(BAD_URLS), len(BAD_URLS), None)
+    pages = len(person.context.pages)
+    popup = person.open("popup", "?tab=-1")
+    assert popup.is_hidden("#task-open")
+    popup.close()
+    assert len(person.context.pages) == pages
 
 
 def test_tasks_that_make_no_sense_change_nothing(person, server, study):

@@ -20,8 +20,11 @@ export interface LabelledWords {
   time: number;
   /** Whether the person agreed with what was shown, rather than corrected it. */
   agreed: boolean;
-  /** If it is the page of a study's task: of which one at which server, and in how many rounds there it may be used. */
-  study?: { server: string; task: number; uses: number };
+  /**
+   * If it is the page of a study's task: of which study at which server, and in how many rounds there it may be used.
+   * `slug` is absent if it was stored by an earlier version.
+   */
+  study?: { server: string; slug?: string; task: number; uses: number };
   /** Set when the person undid what their corrections so far had changed: this one changes other pages no more. */
   reset?: true;
 }

@@ -28,8 +28,8 @@ export interface Study {
 export interface Task {
   readonly id: number;
   readonly position: number;
-  /** A web page, without fragment. */
-  readonly url: string;
+  /** A web page, without fragment; null if the server named none, so that nobody can do this task. */
+  readonly url: string | null;
   readonly state: TaskState;
 }
 
@@ -81,13 +81,15 @@ function readTask(task: JsonObject, server: string): Task {
   return { id: counted("id"), position: counted("position"), url, state: state as TaskState };
 }
 
-/** Only web pages: a browser must not be led to anything else, nor be given a password on the way. */
-function readTaskUrl(value: unknown, server: string): string {
-  if (!isString(value) || value.length > LONGEST_URL) throw new BadInput("The address of a task is not one.");
+/**
+ * Only web pages: a browser must not be led to anything else, nor be given a password on the way. One wrong address
+ * makes its task unusable, not the others.
+ */
+function readTaskUrl(value: unknown, server: string): string | null {
+  if (!isString(value) || value.length > LONGEST_URL) return null;
   const address = /^\/study\/[a-z0-9-]{1,40}\/copies\/[0-9]+$/.test(value) ? server + value : value;
   const url = URL.canParse(address) ? new URL(address) : null;
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")
-    throw new BadInput("The address of a task is not that of a web page.");
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") return null;
   return withoutFragment(url.href);
 }
 

@@ -36,7 +36,10 @@ export async function refreshModel(server: Server): Promise<boolean> {
     return false;
   }
   const weights = await file(server, manifest.weights.url, manifest.weights.sha256, manifest.weights.bytes);
-  const vocabulary = await file(server, manifest.vocabulary.url, manifest.vocabulary.sha256, LARGEST_VOCABULARY);
+  const { url, sha256: hash } = manifest.vocabulary;
+  // Most versions have the vocabulary of the one before.
+  const kept = before !== undefined && (await sha256(before.vocabulary)) === hash;
+  const vocabulary = kept ? before.vocabulary : await file(server, url, hash, LARGEST_VOCABULARY);
   const { address } = server;
   await replaceModel({ version, server: address, etag: answer.etag, layers: [...layers], weights, vocabulary, pool });
   return true;

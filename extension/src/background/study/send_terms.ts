@@ -4,7 +4,6 @@
  */
 
 import { sha256 } from "../../core/hash";
-import type { Task } from "../../core/study";
 import { encodedReport, type PageWords } from "../../core/term_report";
 import { write } from "../database";
 import { labelledPages } from "../labelled_pages";
@@ -17,7 +16,7 @@ export async function sendTerms(server: Server, participant: Participant, known:
   const { study, tasks } = known;
   if (!study.terms) return write(["kept"], (of) => endReports(of("kept")));
   if (!study.open || tasks.some(({ state }) => state === "open")) return;
-  const encoded = encodedReport(await wordsOfTasks(server.address, tasks));
+  const encoded = encodedReport(await wordsOfTasks(server.address, known));
   if (encoded === null) return;
   const { report, bytes } = encoded;
   const hash = await sha256(bytes);
@@ -42,12 +41,13 @@ async function put(server: Server, participant: Participant, body: Uint8Array): 
   }
 }
 
-/** The words of the page of each task that was labelled here: those of the latest answer. */
-async function wordsOfTasks(server: string, tasks: readonly Task[]): Promise<PageWords[]> {
+/** The words of the page of each task that was labelled in this study: those of the latest answer. */
+async function wordsOfTasks(server: string, { study: { slug }, tasks }: KnownStudy): Promise<PageWords[]> {
   const labelled = new Set(tasks.filter(({ state }) => state === "labelled").map(({ id }) => id));
   const pages = (await labelledPages()).sort((one, other) => one.time - other.time);
   const words = new Map<number, PageWords>();
+  // Another study of this server may have had tasks of the same numbers.
   for (const { study, words: counted } of pages)
-    if (study?.server === server && labelled.has(study.task)) words.set(study.task, counted);
+    if (study?.server === server && study.slug === slug && labelled.has(study.task)) words.set(study.task, counted);
   return [...words.values()];
 }

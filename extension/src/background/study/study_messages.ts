@@ -60,7 +60,7 @@ function checked({ server, invitation }: { server: unknown; invitation: unknown 
 export async function openTask(task: number, from: number): Promise<void> {
   const known = await knownStudy();
   const found = known?.tasks.find(({ id }) => id === task);
-  if (known === undefined || found === undefined || !known.study.open) throw new Problem("problem_task_gone");
+  if (known === undefined || !found?.url || !known.study.open) throw new Problem("problem_task_gone");
   const shown = await taskOfTab(from, currentDocument(from));
   if ((await stateOf(known.server, found)) === "open") {
     const number = known.tasks.indexOf(found) + 1;

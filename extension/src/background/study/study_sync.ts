@@ -15,7 +15,7 @@ import { json, Refused, Server } from "../learning/server";
 import { settings } from "../settings_store";
 import { sendTerms } from "./send_terms";
 import { dropStudy, type KnownStudy, knownStudy, leftServer, storeStudy } from "./study_store";
-import { settleAnswer, type TaskAnswer, taskAnswers } from "./task_answers";
+import { answerTo, settleAnswer, storeAnswer, type TaskAnswer, taskAnswers } from "./task_answers";
 
 const LARGEST_LIST = 8 << 20;
 const CONTACT = "study contact";
@@ -146,5 +146,15 @@ async function fetchStudy(server: Server, participant: Participant): Promise<Kno
   server.stop.throwIfAborted();
   const known = { server: server.address, study, tasks };
   await storeStudy(known);
+  await reportUnusable(known);
   return known;
+}
+
+/** Tasks without a usable address are broken: the next turn says so to the server, which has others in their place. */
+async function reportUnusable({ server, tasks }: KnownStudy): Promise<void> {
+  for (const [place, { id, url, state }] of tasks.entries()) {
+    if (url !== null || state !== "open" || (await answerTo(server, id, "ended")) !== undefined) continue;
+    const said = { server, task: id, number: place + 1, step: "ended", state: "broken" } as const;
+    await storeAnswer({ ...said, time: Date.now(), outcome: "waiting" });
+  }
 }

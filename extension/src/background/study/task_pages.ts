@@ -74,7 +74,8 @@ async function withState(place: Place | null): Promise<ShownTask | null> {
 export async function stateOf(server: string, task: Task): Promise<TaskState> {
   const answer = await answerTo(server, task.id, "ended");
   const counts = answer !== undefined && answer.outcome !== "refused" && answer.dropped !== true;
-  return counts && answer.state !== "opened" ? answer.state : task.state;
+  if (counts && answer.state !== "opened") return answer.state;
+  return task.url === null && task.state === "open" ? "broken" : task.state;
 }
 
 /** A tab is told to open a task. */
