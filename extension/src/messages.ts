@@ -139,7 +139,7 @@ export interface PopupView {
   shown: number | null;
   /** Why EITR cannot tell what the page is about, if so. */
   cannotTell: CannotTell | null;
-  /** What is learned from corrections, and where. */
+  /** Where something is learned from a correction of this page: not here, if EITR knows too few of its words. */
   learns: { local: boolean; contributing: boolean };
   trackers: ThirdParty[];
   others: string[];

@@ -70,6 +70,7 @@ export const DEFAULTS: Readonly<Settings> = {
 export const LOWEST_THRESHOLD = 0.3;
 export const HIGHEST_THRESHOLD = 0.95;
 export const MOST_DAYS = 365;
+export const LONGEST_PAUSE_MS = 24 * 60 * 60 * 1000;
 const MOST_SITES = 500;
 const LONGEST_HOST = 253;
 const LONGEST_ADDRESS = 500;
@@ -165,9 +166,12 @@ function hosts(value: unknown): string[] | undefined {
   return [...new Set(good)].slice(-MOST_SITES);
 }
 
-/** Whether EITR rests: until the pause ends, nothing is read, shown, warned of, blocked or noted. */
-export function isResting(choices: Settings, now = Date.now()): boolean {
-  return choices.pausedUntil > now;
+/**
+ * Whether EITR rests: until the pause ends, nothing is read, shown, warned of, blocked or noted. A pause that would last
+ * longer than any that can be chosen began while the clock was wrong, and is over.
+ */
+export function isResting({ pausedUntil }: Settings, now = Date.now()): boolean {
+  return pausedUntil > now && pausedUntil - now <= LONGEST_PAUSE_MS;
 }
 
 /** Whether pages may be read now: the person agreed, and EITR does not rest. */

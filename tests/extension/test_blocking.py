@@ -140,6 +140,28 @@ def test_nothing_is_blocked_on_ordinary_pages(protecting, site):
     assert (blocking["active"], blocking["blocked"]) == (False, 0)
 
 
+def test_a_host_with_a_dot_at_the_end_of_its_name_is_protected_too(protecting, site):
+    """It is the same host, which everybody can write in this way."""
+    page, elsewhere = protecting.context.new_page(), site.put("match.test", "/", FOOTBALL)
+    front = site.put("clinic.test.", "/", with_trackers(site, HEALTH))
+    article = site.put("portal.test.", "/article", with_trackers(site, HEALTH))
+    for address in (front, article):
+        visit(protecting, page, address)
+        assert protecting.view(page)["blocking"]["active"], address
+        site.asked.clear()
+        for host in TRACKERS:
+            ask_for(page, site.address(host, "/late.gif"))
+        assert arrived(site) == [], address
+        visit(protecting, page, elsewhere)
+    visit(protecting, page, front)
+    assert arrived(site) == []
+    # Written without the dot it is known, too.
+    visit(protecting, page, site.put("clinic.test", "/", with_trackers(site, HEALTH)))
+    assert arrived(site) == []
+    protecting.worker_has_finished()
+    assert protecting.view(page)["blocking"]["blocked"] == 3
+
+
 def test_on_a_portal_only_the_sensitive_pages_are_blocked(protecting, site):
     article = site.put("portal.test", "/article", with_trackers(site, HEALTH))
     football = site.put("portal.test", "/football", with_trackers(site, FOOTBALL))
@@ -229,14 +251,17 @@ def test_a_site_that_does_not_work_can_be_allowed(protecting, site):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"blocking": False}, {"offSites": ["clinic.test"]}, {"pausedUntil": 8e15}, {"classifying": False}],
+    [{"blocking": False}, {"offSites": ["clinic.test"]}, "pause", {"classifying": False}],
     ids=["switched off", "site switched off", "paused", "consent taken back"],
 )
 def test_nothing_is_blocked_any_more_after_it_was_switched_off(protecting, site, settings):
     page = protecting.context.new_page()
     visit(protecting, page, site.put("clinic.test", "/", with_trackers(site, HEALTH)))
     assert len(rules(protecting)) == 2
-    change(protecting, **settings)
+    if settings == "pause":
+        protecting.asking("popup")({"kind": "pause", "tab": -1, "minutes": 60})
+    else:
+        change(protecting, **settings)
     protecting.worker_has_finished()
     assert rules(protecting) == []
     site.asked.clear()

@@ -188,6 +188,23 @@ def test_a_page_looks_the_same_with_and_without_the_extension(extension, site):
     assert with_it == without
 
 
+GETTER = """() => [navigator.globalPrivacyControl,
+  `${Object.getOwnPropertyDescriptor(Navigator.prototype, "globalPrivacyControl").get}`]"""
+
+
+def test_the_privacy_signal_does_not_say_who_gives_it(extension, site):
+    """A function of ours would be named, with its address, in the error that it throws when the stack is full."""
+    ask = extension.asking("options")
+    ask({"kind": "change", "settings": {"privacyControl": True}})
+    page = extension.context.new_page()
+    page.goto(site.put("curious.test", "/", document("<p>A curious page.</p>")))
+    told, source = page.evaluate(GETTER)
+    page.close()
+    ask({"kind": "change", "settings": {"privacyControl": False}})
+    assert told is True
+    assert source == "function () { [native code] }"
+
+
 def test_nothing_in_private_windows():
     manifest = json.loads((unpacked() / "manifest.json").read_text("utf-8"))
     assert manifest["incognito"] == "not_allowed"

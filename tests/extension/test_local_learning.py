@@ -120,6 +120,7 @@ def test_six_corrections_change_a_similar_page_at_once_and_nothing_leaves_the_br
     popup = agreed.popup(page)
     popup.wait_for_selector("#local:visible")
     assert "corrections" in popup.inner_text("#local")
+    assert popup.inner_text("#verdict").count("corrections") == 1
     popup.close()
 
 

@@ -22,18 +22,24 @@ def is_paused(extension):
 
 def let_time_pass(extension):
     """Set the end of the pause to this moment, as if an hour had gone by."""
+    set_end_of_pause(extension, 0)
+
+
+def set_end_of_pause(extension, milliseconds):
+    """Set the end of the pause, as counted from now, behind the worker's back."""
     extension.desk.evaluate(
-        """() => new Promise((done, failed) => {
+        """(time) => new Promise((done, failed) => {
           const opening = indexedDB.open("eitr");
           opening.onsuccess = () => {
             const change = opening.result.transaction("kept", "readwrite");
             const kept = change.objectStore("kept");
             const reading = kept.get("settings");
-            reading.onsuccess = () => kept.put({ ...reading.result, pausedUntil: Date.now() }, "settings");
+            reading.onsuccess = () => kept.put({ ...reading.result, pausedUntil: Date.now() + time }, "settings");
             change.oncomplete = () => { opening.result.close(); done(null) };
             change.onabort = () => failed(change.error);
           };
-        })"""
+        })""",
+        milliseconds,
     )
 
 
@@ -101,6 +107,18 @@ def test_a_pause_outlives_the_worker_and_its_alarm_ends_it(agreed, site):
     assert not is_paused(agreed)
     assert agreed.desk.evaluate(SCRIPTS) == 1
     assert agreed.desk.evaluate(ALARM) is None
+
+
+def test_a_pause_that_began_while_the_clock_was_wrong_is_over(agreed, site):
+    page = agreed.context.new_page()
+    page.goto(site.put("clinic.test", "/", HEALTH))
+    agreed.wait_for_badge(page, "H")
+    pause(agreed, 60)
+    agreed.wait_for_badge(page, "II")
+    set_end_of_pause(agreed, 400 * 24 * HOUR_MS)
+    agreed.kill_worker()
+    until(lambda: not is_paused(agreed), what="the end of the pause")
+    agreed.wait_for_badge(page, "H")
 
 
 def test_an_alarm_that_comes_too_early_ends_nothing(agreed):

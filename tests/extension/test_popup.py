@@ -81,6 +81,41 @@ def test_who_corrects_is_told_the_truth_about_learning(agreed, site, settings, s
 
 
 @pytest.mark.parametrize(
+    ("contributing", "said"),
+    [
+        (False, "Thank you. This counts for this page. EITR does not learn from it."),
+        (True, "Thank you. EITR learns from it when your server collects next. The page itself is not sent."),
+    ],
+    ids=["here alone", "contributing"],
+)
+def test_who_corrects_a_page_of_unknown_words_is_told_that_it_changes_no_other_page_here(
+    agreed, site, contributing, said
+):
+    agreed.asking("options")(
+        {"kind": "change", "settings": {"server": "https://eitr.example.org", "contributing": contributing}}
+    )
+    page = agreed.context.new_page()
+    page.goto(site.put("unknown.test", "/", "<!doctype html><title>Xyzzy</title><p>Plugh frotz gnusto rezrov."))
+    agreed.wait_until_read(page)
+    popup = agreed.popup(page)
+    popup.select_option("#topic", label="Health")
+    popup.click("#correct")
+    until(lambda: popup.text_content("#status"), what="thanks")
+    assert popup.inner_text("#status") == said
+
+
+def test_a_page_that_only_the_person_calls_sensitive_is_not_said_to_be_protected(agreed, site):
+    page = agreed.context.new_page()
+    page.goto(site.put("match.test", "/", tracked(site, FOOTBALL)))
+    agreed.wait_until_read(page)
+    popup = agreed.popup(page)
+    popup.select_option("#topic", label="Health")
+    popup.click("#correct")
+    until(lambda: popup.is_visible("#blocking"), what="the switch")
+    assert "Nothing is blocked on this page" in popup.inner_text("#blocked")
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         (FOOTBALL, "nothing sensitive"),
@@ -109,7 +144,7 @@ def test_companies_are_listed_with_what_they_do(agreed, site):
     page.goto(site.put("clinic.test", "/", tracked(site, HEALTH)))
     agreed.wait_for_badge(page, "H2")
     popup = agreed.popup(page)
-    until(lambda: popup.inner_text("#tracker-count") == "2 companies track you on this page", what="the count")
+    until(lambda: popup.inner_text("#tracker-count") == "2 companies have trackers on this page", what="the count")
     assert popup.locator("#companies").is_hidden()
     unfold(popup, "#who")
     assert popup.locator("#companies li").all_inner_texts() == ["Google Analytics", "Facebook Social networks"]
@@ -208,4 +243,4 @@ def test_screen_readers_are_told_what_everything_is(agreed, site):
         assert popup.get_by_role("button", name=name).is_visible()
     assert popup.get_by_role("link", name="Who could know what").is_visible()
     unfold(popup, "#who")
-    assert popup.get_by_role("region", name="2 companies track you on this page").is_visible()
+    assert popup.get_by_role("region", name="2 companies have trackers on this page").is_visible()

@@ -38,6 +38,31 @@ def test_the_second_visit_is_preceded_by_a_warning_and_no_request_leaves(agreed,
     agreed.wait_for_badge(page, "H2")
 
 
+def test_only_companies_that_got_a_request_are_said_to_have_looked_on(agreed, site):
+    reached, blocked = "static.criteo.net", "static.hotjar.com"
+    picture = f'<img src="{site.address(reached, "/dot.gif")}" alt=""></body>'
+    pages = {"clinic.test": HEALTH.replace("</body>", picture), "plain.test": HEALTH}
+    page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
+    for host, html in pages.items():
+        visit(agreed, page, site.put(host, "/", html))
+        until(lambda: agreed.view(page)["blocking"]["active"], what="the rules")
+        page.evaluate(ASK, site.address(blocked, "/late.gif"))
+        until(lambda: agreed.view(page)["blocking"]["companies"] == ["Hotjar"], what="the report of what was blocked")
+        agreed.worker_has_finished()
+        visit(agreed, page, elsewhere)
+    assert site.asked_of(blocked) == []
+    page.goto(site.address("clinic.test"))
+    page.wait_for_selector("#continue:visible")
+    assert page.inner_text("#companies") == "Criteo"
+    page.goto(site.address("plain.test"))
+    assert page.url == site.address("plain.test"), "nobody looked on there"
+
+
+ASK = """(address) => new Promise((done) => {
+  const picture = new Image();
+  picture.onload = picture.onerror = () => done(null);
+  picture.src = address;
+})"""
 SESSION_RULES = "chrome.declarativeNetRequest.getSessionRules().then((found) => found.length)"
 
 
@@ -47,6 +72,10 @@ def redirections(agreed):
         """async () => (await chrome.declarativeNetRequest.getDynamicRules())
           .filter(({ action }) => action.type === "redirect")"""
     )
+
+
+def seen_hosts(agreed):
+    return agreed.asking("options")({"kind": "export"})["data"]["seen_hosts"]
 
 
 def visit(agreed, page, address):
@@ -70,14 +99,44 @@ def test_a_site_that_is_not_to_be_warned_of_never_is_again(agreed, site):
     assert agreed.view(page)["blocking"]["active"], "it is still known as sensitive"
 
 
-def test_who_does_not_want_to_be_asked_for_a_day_is_asked_after_it(agreed, site):
+def test_who_undoes_that_a_page_is_not_sensitive_is_asked_again(agreed, site):
     page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    ask = agreed.asking("popup")
+    for undo in ({"kind": "take-back"}, {"kind": "label", "label": 0}):
+        page.goto(address)
+        page.wait_for_selector("#continue:visible")
+        page.click("#continue")
+        page.wait_for_url(address)
+        agreed.wait_for_badge(page, "H2")
+        shown = {name: agreed.view(page)[name] for name in ("document", "url")}
+        ask({"kind": "label", "label": 5, **shown})
+        assert redirections(agreed) == []
+        visit(agreed, page, elsewhere)
+        visit(agreed, page, address)
+        shown = {name: agreed.view(page)[name] for name in ("document", "url")}
+        ask({**undo, **shown})
+        assert len(redirections(agreed)) == 1
+        page.reload()
+        assert page.url == address, "the visit under way is not interrupted"
+        agreed.wait_for_badge(page, "H2")
+        visit(agreed, page, elsewhere)
+        page.goto(address)
+        assert "warning.html" in page.url
+
+
+def continue_for_a_day(agreed, page, address):
+    """Go on to an address, and do not be asked before it for a day."""
     page.goto(address)
     page.wait_for_selector("#continue:visible")
     page.select_option("#quiet", "day")
     page.click("#continue")
     page.wait_for_url(address)
     agreed.wait_until_read(page)
+
+
+def test_who_does_not_want_to_be_asked_for_a_day_is_asked_after_it(agreed, site):
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    continue_for_a_day(agreed, page, address)
     visit(agreed, page, elsewhere)
     agreed.kill_worker()
     page.goto(address)
@@ -101,6 +160,104 @@ DAY_OVER = """() => new Promise((done) => {
     store.get("clinic.test").onsuccess = ({ target }) => {
       store.put({ ...target.result, quietUntil: 1 }).onsuccess = () => { opening.result.close(); done(null) };
     };
+  };
+})"""
+
+
+def warned_in(agreed, page, address):
+    """Go to an address; say whether the warning stands before it."""
+    page.goto(address)
+    return "warning.html" in page.url
+
+
+def test_a_visit_that_begins_in_a_pause_is_not_interrupted_when_the_pause_ends(agreed, site):
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    following = site.put("clinic.test", "/next", tracked(site, HEALTH))
+    ask = agreed.asking("popup")
+    ask({"kind": "pause", "tab": -1, "minutes": 60})
+    assert not warned_in(agreed, page, address)
+    ask({"kind": "pause", "tab": -1, "minutes": 0})
+    agreed.wait_until_read(page)
+    assert len(redirections(agreed)) == 1
+    assert not warned_in(agreed, page, following)
+    visit(agreed, page, elsewhere)
+    assert warned_in(agreed, page, address)
+
+
+def test_a_visit_is_not_interrupted_when_the_day_without_questions_ends(agreed, site):
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    following = site.put("clinic.test", "/next", tracked(site, HEALTH))
+    continue_for_a_day(agreed, page, address)
+    visit(agreed, page, elsewhere)
+    visit(agreed, page, address)
+    agreed.desk.evaluate(DAY_OVER)
+    agreed.kill_worker()
+    agreed.desk.evaluate("chrome.alarms.create('warnings', { when: Date.now() })")
+    until(lambda: len(redirections(agreed)) == 1, what="the rule again")
+    assert not warned_in(agreed, page, following)
+    visit(agreed, page, elsewhere)
+    assert warned_in(agreed, page, address)
+
+
+def test_a_visit_is_not_interrupted_when_warnings_are_switched_on(agreed, site):
+    ask = agreed.asking("options")
+    ask({"kind": "change", "settings": {"warnings": False}})
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    following = site.put("clinic.test", "/next", tracked(site, HEALTH))
+    visit(agreed, page, address)
+    ask({"kind": "change", "settings": {"warnings": True}})
+    assert not warned_in(agreed, page, following)
+    visit(agreed, page, elsewhere)
+    assert warned_in(agreed, page, address)
+
+
+def test_continue_that_leads_to_no_page_is_forgotten_after_some_minutes(agreed, site):
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    file = site.put("clinic.test", "/file", "bytes", kind="application/octet-stream")
+    page.goto(file)
+    page.wait_for_selector("#continue:visible")
+    with page.expect_download():
+        page.click("#continue")
+    agreed.worker_has_finished()
+    assert agreed.desk.evaluate(CONTINUED) == ["clinic.test"]
+    alarm = agreed.desk.evaluate("chrome.alarms.get('continued')")
+    assert 4 < (alarm["scheduledTime"] - agreed.desk.evaluate("Date.now()")) / 60_000 <= 5
+    # The alarm goes off as if the minutes were over.
+    agreed.desk.evaluate("chrome.storage.session.set({ continued: [['clinic.test', Date.now()]] })")
+    agreed.desk.evaluate("chrome.alarms.create('continued', { when: Date.now() })")
+    until(lambda: agreed.desk.evaluate(SESSION_EXCEPTIONS) == 0, what="the end of the exception")
+    visit(agreed, page, elsewhere)
+    assert warned_in(agreed, page, address)
+
+
+def test_when_a_host_was_seen_last_is_noted_every_day(agreed, site):
+    page, address, _ = seen_and_left(agreed, site, "clinic.test")
+    ask = agreed.asking("options")
+    ask({"kind": "change", "settings": {"warnings": False}})
+    agreed.worker_has_finished()
+    agreed.desk.evaluate(LONG_AGO)
+    agreed.kill_worker()
+    now = agreed.desk.evaluate("Date.now()")
+    assert [known["time"] for known in ask({"kind": "options"})["hosts"]] == [1]
+    visit(agreed, page, address)
+    assert all(known["time"] >= now for known in ask({"kind": "options"})["hosts"])
+    assert [one["time"] >= now for one in seen_hosts(agreed) if one["companies"]] == [True]
+
+
+CONTINUED = "chrome.storage.session.get('continued').then(({ continued }) => continued.map(([host]) => host))"
+SESSION_EXCEPTIONS = """chrome.declarativeNetRequest.getSessionRules()
+  .then((found) => found.filter(({ id }) => id < 1000).length)"""
+LONG_AGO = """() => new Promise((done) => {
+  const opening = indexedDB.open("eitr");
+  opening.onsuccess = () => {
+    const change = opening.result.transaction(["hosts", "seen"], "readwrite");
+    for (const name of ["hosts", "seen"]) {
+      const store = change.objectStore(name);
+      store.getAll().onsuccess = ({ target }) => {
+        for (const known of target.result) store.put({ ...known, time: 1 });
+      };
+    }
+    change.oncomplete = () => { opening.result.close(); done(null) };
   };
 })"""
 
@@ -154,6 +311,36 @@ def test_a_football_page_of_a_portal_is_not_stopped_because_of_an_article(agreed
     assert page.url == articles[0]
 
 
+WATCHING = """<script>
+  navigation.addEventListener("navigate", (event) => {
+    fetch("/log?" + encodeURIComponent(event.destination.url));
+    event.preventDefault();
+  });
+</script>"""
+
+
+def test_a_page_neither_learns_where_it_is_led_nor_stays(agreed, site):
+    html = tracked(site, HEALTH).replace("<head>", f"<head>{WATCHING}")
+    address, elsewhere = site.put("portal.test", "/article", html), site.put("match.test", "/", FOOTBALL)
+    page = agreed.context.new_page()
+    visit(agreed, page, address)
+    # By the browser: a navigation that the page begins would be its own to see and to cancel.
+    page.goto(elsewhere)
+    page.goto(address, wait_until="commit")
+    page.wait_for_url(re.compile(r"warning\.html\?late"))
+    page.wait_for_selector("#continue:visible")
+    assert [path for path in site.asked_of("portal.test") if path.startswith("/log")] == []
+    page.click("#back")
+    page.wait_for_url(elsewhere)
+
+
+def test_what_was_seen_of_hosts_is_part_of_the_export_and_has_no_names(agreed, site):
+    seen_and_left(agreed, site, "clinic.test")
+    seen = seen_hosts(agreed)
+    assert [0, 5] in [sorted(topic for one in seen for _, topic in one["pages"])]
+    assert "test" not in "".join(one["host"] for one in seen)
+
+
 def test_a_host_is_warned_of_when_most_of_what_was_seen_is_sensitive(agreed, site):
     page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
     pages = [("/one", HEALTH), ("/two", FOOTBALL), ("/three", HEALTH), ("/four", FOOTBALL), ("/five", HEALTH)]
@@ -167,6 +354,15 @@ def test_a_host_is_warned_of_when_most_of_what_was_seen_is_sensitive(agreed, sit
     visit(agreed, page, elsewhere)
     page.goto(site.put("clinic.test", "/seven", FOOTBALL))
     assert page.url.endswith("/seven")
+
+
+def test_a_host_with_a_dot_at_the_end_is_the_same_host(agreed, site):
+    page, _, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    page.goto(site.address("clinic.test."))
+    page.wait_for_selector("#continue:visible")
+    assert page.inner_text("#host") == "clinic.test"
+    page.click("#back")
+    page.wait_for_url(elsewhere)
 
 
 def test_topics_that_nobody_wants_to_be_warned_of_are_not(agreed, site):
@@ -192,6 +388,7 @@ def seen_and_left(agreed, site, host):
     agreed.wait_for_badge(page, "H2")
     page.goto(elsewhere)
     agreed.wait_until_read(page)
+    agreed.worker_has_finished()
     return page, address, elsewhere
 
 

@@ -5,6 +5,7 @@
 
 import { browser } from "../browser";
 import { readPage } from "../core/page";
+import { normalHost } from "../core/site";
 import { siteOf } from "../core/trackers";
 import type { ContentAnswer } from "../messages";
 import { mayRead } from "../settings";
@@ -50,7 +51,7 @@ export async function reported(message: object, sender: Sender): Promise<Content
 export async function linked(message: object): Promise<number | null> {
   const choices = await settings();
   if (!mayRead(choices) || !choices.linkMarks || !("host" in message) || typeof message.host !== "string") return null;
-  return (await rememberedHosts()).get(message.host)?.topic ?? null;
+  return (await rememberedHosts()).get(normalHost(message.host))?.topic ?? null;
 }
 
 /**

@@ -12,6 +12,7 @@ import { exportAt, type Participant, participants } from "./learning/participant
 import { newsView } from "./learning/round_news";
 import { model } from "./model";
 import { rememberedHosts } from "./remembered_hosts";
+import { seenHosts } from "./seen_hosts";
 import { settings } from "./settings_store";
 import { knownStudy } from "./study/study_store";
 import { taskAnswers } from "./study/task_answers";
@@ -31,6 +32,7 @@ export async function exportedData(): Promise<object> {
     local_copy: (await storedCopy())?.trained ?? null,
     labelled_pages: await labelledPages(),
     used_pages: Object.fromEntries(await pageUses()),
+    seen_hosts: await seenHosts(),
     sensitive_hosts: [...(await rememberedHosts()).values()],
     history: await visits(),
     lists: await hostLists(),

@@ -4,6 +4,7 @@
  */
 
 import { browser } from "../browser";
+import { normalHost } from "../core/site";
 import { mayRead } from "../settings";
 import { isBlocked } from "./blocking/blocked_requests";
 import { updateEffectsSoon } from "./document_effects";
@@ -45,6 +46,6 @@ async function blocked(request: Details): Promise<void> {
 async function note(request: Details, requests: Requests): Promise<void> {
   if (!mayRead(await settings())) return;
   await documentsLoaded();
-  const seen = requested(request, new URL(request.url).hostname, requests);
+  const seen = requested(request, normalHost(new URL(request.url).hostname), requests);
   if (seen !== undefined) updateEffectsSoon(seen);
 }

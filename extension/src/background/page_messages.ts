@@ -1,6 +1,7 @@
 /** Handles messages from our own pages, one function per kind of message. Their contents are checked nevertheless. */
 
 import { BadInput } from "../core/bad_input";
+import { LEAST_KNOWN_WORDS } from "../core/local_copy";
 import { NON_SENSITIVE, TOPICS } from "../core/taxonomy";
 import { readHosts, siteOf } from "../core/trackers";
 import {
@@ -12,7 +13,7 @@ import {
   type Quiet,
   type SiteList,
 } from "../messages";
-import { isResting, readServer, type Settings } from "../settings";
+import { isResting, LONGEST_PAUSE_MS, readServer, type Settings } from "../settings";
 import { hostOf } from "./address";
 import { changeAndApply } from "./apply_settings";
 import { showAllBadges } from "./badge";
@@ -51,14 +52,13 @@ import { sentAnswers } from "./study/task_answers";
 import { hidesPrediction, isOpening, taskOf } from "./study/task_pages";
 import { sentTerms } from "./study/term_reports";
 import { addHostList, hostLists, removeHostList, thirdPartiesOf, trackerData } from "./third_parties";
-import { beQuiet, continueTo, warningView } from "./warnings";
+import { askAgain, beQuiet, continueTo, warningView } from "./warnings";
 
 type Wish = Record<string, unknown>;
 type Handlers = { [K in Kind]: (wish: Wish) => Promise<Calls[K][1]> };
 
 const LONGEST_NAME = 100;
 const QUIET: readonly Quiet[] = ["visit", "day", "always"];
-const LONGEST_PAUSE_MINUTES = 24 * 60;
 const MINUTE_MS = 60_000;
 const SITE_LISTS: readonly SiteList[] = ["offSites", "unwarnedSites", "unblockedSites"];
 
@@ -79,15 +79,18 @@ export const HANDLERS: Handlers = {
     const task = await taskOf(seen);
     if (task === null) await labelPage(seen.url, said, null);
     else {
-      const study = { server: task.server, task: task.task.id, uses: task.study.usesPerPage };
+      const { slug, usesPerPage } = task.study;
+      const study = { server: task.server, slug, task: task.task.id, uses: usesPerPage };
       await labelPage(seen.url, { ...said, study }, answerOf(task, "labelled", label));
       void syncStudy(false);
     }
+    const before = seen.label;
     seen.label = label;
     effectsAreDue(seen);
     await saveDocuments();
     // Nobody wants to be asked before a page that is about nothing sensitive to them. What is blocked stays the same.
     if (label === NON_SENSITIVE) await beQuiet(hostOf(seen.url), Number.MAX_SAFE_INTEGER);
+    else if (before === NON_SENSITIVE) await askAgain(hostOf(seen.url));
     await updateEffects(seen);
     judgeAgainSoon();
     return popupView(seen);
@@ -98,9 +101,11 @@ export const HANDLERS: Handlers = {
     // An answer to a task can be changed, but is not taken back.
     if ((await taskOf(seen)) !== null) throw new Problem("problem_failed");
     await removeLabel(seen.url);
+    const before = seen.label;
     seen.label = null;
     effectsAreDue(seen);
     await saveDocuments();
+    if (before === NON_SENSITIVE) await askAgain(hostOf(seen.url));
     // Now: what is shown of this page follows from it.
     await judgeAgain();
     await updateEffects(seen);
@@ -136,7 +141,7 @@ export const HANDLERS: Handlers = {
 
   async pause(wish) {
     const minutes = wish["minutes"];
-    if (typeof minutes !== "number" || !(minutes >= 0 && minutes <= LONGEST_PAUSE_MINUTES))
+    if (typeof minutes !== "number" || !(minutes >= 0 && minutes * MINUTE_MS <= LONGEST_PAUSE_MS))
       throw new Problem("problem_failed");
     await documentsLoaded();
     await changeAndApply({ pausedUntil: minutes === 0 ? 0 : Date.now() + minutes * MINUTE_MS });
@@ -353,7 +358,7 @@ async function popupView(seen: SeenDocument | undefined, tab = seen?.tab ?? -1):
     shown: null,
     cannotTell: null,
     local: false,
-    learns: { local: choices.localLearning, contributing: choices.contributing },
+    learns: { local: false, contributing: false },
     trackers: [],
     others: [],
     blocking: await blockingView(seen, choices),
@@ -368,6 +373,10 @@ async function popupView(seen: SeenDocument | undefined, tab = seen?.tab ?? -1):
   const parties = thirdPartiesOf(seen, await trackerData());
   const remembered = (await warningView(seen.url)) !== null;
   const { verdict } = seen;
+  const learns = {
+    local: choices.localLearning && (verdict?.knownWords ?? 0) >= LEAST_KNOWN_WORDS,
+    contributing: choices.contributing,
+  };
   // What was said of the page before it was a task is no answer to the task.
   const label = study?.here != null && study.here.state !== "labelled" ? null : seen.label;
   const answer = shownAnswer({ ...seen, label }, choices);
@@ -375,7 +384,7 @@ async function popupView(seen: SeenDocument | undefined, tab = seen?.tab ?? -1):
   if (hidesPrediction(await taskOf(seen))) return { ...empty, state: "ready", hidden: true };
   const { topic: shown, cannotTell } = answer;
   const local = label === null && shown !== publishedAnswer(seen, choices)?.topic;
-  return { ...empty, state: "ready", verdict, label, shown, cannotTell, ...parties, remembered, local };
+  return { ...empty, state: "ready", verdict, label, shown, cannotTell, learns, ...parties, remembered, local };
 }
 
 async function optionsView(): Promise<OptionsView> {

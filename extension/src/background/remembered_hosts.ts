@@ -8,7 +8,7 @@ import { read, write } from "./database";
 export interface RememberedHost {
   host: string;
   topic: number;
-  /** Who tracked people on its sensitive pages, or tried to; nobody is warned of a host without trackers. */
+  /** Who its sensitive pages sent requests to; nobody is warned of a host where no tracker got any. */
   companies: string[];
   time: number;
   /** The number of the browser's rule for this host. */

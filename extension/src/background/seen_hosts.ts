@@ -7,6 +7,7 @@
  */
 
 import { NON_SENSITIVE } from "../core/taxonomy";
+import { dayOf } from "../day";
 import { hostOf } from "./address";
 import { read, write } from "./database";
 import { saltedHash } from "./salted_hash";
@@ -18,7 +19,7 @@ export interface SeenHost {
   pages: [page: string, topic: number][];
   /** The topic of the page at "/", if it was seen. */
   front: number | null;
-  /** The companies that tracked people on its sensitive pages, or tried to. */
+  /** The companies that its sensitive pages sent requests to; what was blocked is not counted. */
   companies: string[];
   /** The person is not asked before visits until this time. */
   quietUntil: number;
@@ -100,6 +101,11 @@ export function forgetSeen(hosts: readonly string[] | "all"): Promise<void> {
   });
 }
 
+/** All that was seen, for the export. */
+export function seenHosts(): Promise<SeenHost[]> {
+  return read<SeenHost[]>("seen", (store) => store.getAll());
+}
+
 async function seenHost(name: string): Promise<SeenHost> {
   const host = await hostHash(name);
   const found = await read<SeenHost | undefined>("seen", (store) => store.get(host));
@@ -116,9 +122,11 @@ async function store(seen: SeenHost): Promise<void> {
   });
 }
 
-/** Whether there is anything to write: most calls tell what is known already. */
+/** Whether there is anything to write: most calls tell what is known already, and was seen on the same day. */
 function isNew(before: SeenHost, after: SeenHost): boolean {
-  const [was, is] = [before, after].map(({ pages, front, companies }) => JSON.stringify([pages, front, companies]));
+  const [was, is] = [before, after].map(({ pages, front, companies, time }) =>
+    JSON.stringify([pages, front, companies, dayOf(time)]),
+  );
   return was !== is;
 }
 

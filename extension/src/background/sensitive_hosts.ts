@@ -5,7 +5,7 @@ import { siteOf } from "../core/trackers";
 import { mayRead, type Settings } from "../settings";
 import { hostOf } from "./address";
 import { syncSiteRules } from "./blocking/site_rules";
-import type { SeenDocument } from "./documents";
+import { reachedHosts, type SeenDocument } from "./documents";
 import { publishedTopic } from "./page_answer";
 import { forgetHosts, rememberedHosts } from "./remembered_hosts";
 import { forgetSeen, notePage, topicOfHost } from "./seen_hosts";
@@ -17,14 +17,20 @@ import { dropRules, remember } from "./warnings";
 /** Note what a document is about. The person was asked to come to the pages of a study: they say nothing of a host. */
 export async function noteDocument(seen: SeenDocument): Promise<void> {
   const choices = await settings();
-  const [host, topic] = [hostOf(seen.url), publishedTopic(seen, choices)];
+  const { url } = seen;
+  const [host, topic] = [hostOf(url), publishedTopic(seen, choices)];
   if (topic === null || !mayNote(choices, host) || (await taskOf(seen)) !== null) return;
-  const found = topic === NON_SENSITIVE ? [] : companies(thirdPartiesOf(seen, await trackerData()).trackers);
-  const known = await notePage(seen.url, topic, found);
+  const known = await notePage(url, topic, topic === NON_SENSITIVE ? [] : await companiesReached(seen));
   const about = topicOfHost(known);
   if (about !== null) await remember(host, about, known);
   else if ((await rememberedHosts()).has(host)) await dropRules(await forgetHosts((other) => other === host));
   await syncSiteRules();
+}
+
+/** The companies that something was sent to, as far as blocked requests were reported. */
+async function companiesReached(seen: SeenDocument): Promise<string[]> {
+  const data = await trackerData();
+  return companies(thirdPartiesOf({ ...seen, hosts: reachedHosts(seen) }, data).trackers);
 }
 
 /** Nothing is noted that nothing is done with. */

@@ -8,11 +8,12 @@
 
 import { browser } from "../browser";
 import { siteOf } from "../core/trackers";
+import { dayOf } from "../day";
 import type { Quiet, WarningView } from "../messages";
 import { mayRead, type Settings } from "../settings";
 import { hostOf, pageAddress } from "./address";
 import { mayBlock } from "./blocking/may_block";
-import { currentDocument, openTabs } from "./documents";
+import { currentDocument, documentsLoaded, openTabs } from "./documents";
 import { quietHost, type RememberedHost, rememberedHosts, rememberHost } from "./remembered_hosts";
 import { knownPage, quietSeen, type SeenHost } from "./seen_hosts";
 import { settings } from "./settings_store";
@@ -23,28 +24,31 @@ type Rule = chrome.declarativeNetRequest.Rule;
 const MOST_HOSTS = 900;
 /** Above those of blocking (`blocking/rule_numbers.ts`). */
 const PRIORITIES = { ask: 11, visit: 12, task: 13 } as const;
-/** Hosts that the person is on the way to, after they were asked. */
+/** Hosts that the person is on the way to, after they were asked, and how long they may take to arrive. */
 const CONTINUED = "continued";
+const ARRIVES_MS = 5 * 60 * 1000;
 /** The number of the rule by which a tab opens a task; those of hosts are lower. */
 const TASK_RULE = MOST_HOSTS + 100;
 const DAY_MS = 24 * 60 * 60 * 1000;
 const ALARM = "warnings";
 
-/** The day for which a person did not want to be asked is over. */
-export function listenToWarningAlarm(): void {
+/** A day for which a person did not want to be asked is over, or the time to arrive at a host. */
+export function listenToWarningAlarms(): void {
   browser.alarms.onAlarm.addListener(({ name }) => {
     if (name === ALARM) void syncRules();
+    if (name === CONTINUED) void documentsLoaded().then(endVisits);
   });
 }
 
 /** A host is known as sensitive: remember it, and warn from the next visit on if the person wants that. */
 export async function remember(host: string, topic: number, { companies, quietUntil }: SeenHost): Promise<void> {
   const before = (await rememberedHosts()).get(host);
-  const same = before?.topic === topic && companies.every((company) => before.companies.includes(company));
+  const same =
+    before?.topic === topic &&
+    dayOf(before.time) === dayOf(Date.now()) &&
+    companies.every((company) => before.companies.includes(company));
   if (same || (before === undefined && !(await takesRuleFor(host)))) return;
   const oldest = await rememberHost({ host, topic, companies, quietUntil }, MOST_HOSTS);
-  // First the exception: the visit under way is not interrupted.
-  if (isOpen(host)) await allow([(await rememberedHosts()).get(host)!]);
   await dropRules(oldest);
   await syncRules();
 }
@@ -83,14 +87,8 @@ export async function arrived(tab: number, address: string, toBeAsked: boolean, 
     if (ourRules(await rules.getSessionRules()).has(known.rule)) return;
     if (!toBeAsked) return allow([known]);
   } else if (!toBeAsked || visiting || continued || (await warningView(address)) === null) return;
-  const page = browser.runtime.getURL("pages/warning/warning.html");
-  // From within the page, so that it does not stay in the tab's history, where "Go back" would find it.
-  await browser.scripting.executeScript({
-    target: { tabId: tab },
-    injectImmediately: true,
-    func: (to: string) => location.replace(to),
-    args: [`${page}?late#${address}`],
-  });
+  // Not from within the page: its script would be told where it leads, and could stay.
+  await browser.tabs.update(tab, { url: `${warningPage()}?late#${address}` });
 }
 
 /** Remove the rules of hosts that are forgotten. */
@@ -112,6 +110,8 @@ export async function syncRules(): Promise<void> {
   const removeRuleIds = [...present].filter((id) => !numbers.has(id));
   await syncAlarm(hosts);
   if (missing.length === 0 && removeRuleIds.length === 0) return;
+  // First the exceptions: visits under way are not interrupted.
+  if (missing.length > 0) await allowShown(missing);
   await browser.declarativeNetRequest.updateDynamicRules({ addRules: missing.map(redirection), removeRuleIds });
 }
 
@@ -152,7 +152,7 @@ export async function endVisits(): Promise<void> {
   const allowed = ourRules(await browser.declarativeNetRequest.getSessionRules());
   if (allowed.size === 0) return;
   const continued = await continuedHosts();
-  const going = [...(await rememberedHosts()).values()].filter(({ host }) => isOpen(host) || continued.includes(host));
+  const going = [...(await rememberedHosts()).values()].filter(({ host }) => isOpen(host) || continued.has(host));
   const staying = new Set(going.map(({ rule }) => rule));
   const removeRuleIds = [...allowed].filter((id) => !staying.has(id));
   if (removeRuleIds.length > 0) await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
@@ -178,8 +178,9 @@ export async function warningView(target: string): Promise<WarningView | null> {
 
 /** Let the person through, and do not ask again for as long as they say; for a site of which nobody wants to hear, ever. */
 export async function continueTo({ target, host }: WarningView, quiet: Quiet): Promise<void> {
-  const continued = new Set([...(await continuedHosts()), host]);
-  await browser.storage.session.set({ [CONTINUED]: [...continued] });
+  const end = Date.now() + ARRIVES_MS;
+  await keepContinued((await continuedHosts()).set(host, end));
+  await browser.alarms.create(CONTINUED, { when: end });
   const known = (await rememberedHosts()).get(hostOf(target));
   if (known !== undefined) await allow([known]);
   if (quiet === "day") await beQuiet(host, Date.now() + DAY_MS);
@@ -192,16 +193,44 @@ export async function beQuiet(host: string, until: number): Promise<void> {
   await syncRules();
 }
 
-async function continuedHosts(): Promise<string[]> {
-  return ((await browser.storage.session.get(CONTINUED))[CONTINUED] as string[] | undefined) ?? [];
+/** Ask before visits to a host again, from the next one on. */
+export function askAgain(host: string): Promise<void> {
+  return beQuiet(host, 0);
+}
+
+/** The hosts that the person is on the way to, each with the time until which they may arrive: not all do. */
+async function continuedHosts(): Promise<Map<string, number>> {
+  const stored = (await browser.storage.session.get(CONTINUED))[CONTINUED] as [string, number][] | undefined;
+  return new Map(stored?.filter(([, end]) => end > Date.now()));
+}
+
+async function keepContinued(hosts: Map<string, number>): Promise<void> {
+  await browser.storage.session.set({ [CONTINUED]: [...hosts] });
 }
 
 /** A tab shows a host: whoever was on the way has arrived. Return whether somebody was. */
 async function endContinue(host: string): Promise<boolean> {
   const continued = await continuedHosts();
-  if (!continued.includes(host)) return false;
-  await browser.storage.session.set({ [CONTINUED]: continued.filter((other) => other !== host) });
+  if (!continued.delete(host)) return false;
+  await keepContinued(continued);
   return true;
+}
+
+/** Allow the hosts that tabs show. */
+async function allowShown(hosts: RememberedHost[]): Promise<void> {
+  const shown = await shownIn(hosts);
+  if (shown.length === 0) return;
+  await allow(shown);
+  // A tab may have left its host before there was an exception to end.
+  const staying = await shownIn(shown);
+  const removeRuleIds = shown.filter((known) => !staying.includes(known)).map(({ rule }) => rule);
+  if (removeRuleIds.length > 0) await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
+}
+
+/** Return the hosts that tabs show. The browser is asked: after a pause, what tabs show is not known here yet. */
+async function shownIn(hosts: RememberedHost[]): Promise<RememberedHost[]> {
+  const open = new Set((await browser.tabs.query({})).map(({ url = "" }) => hostOf(url)));
+  return hosts.filter(({ host }) => open.has(host));
 }
 
 async function allow(hosts: RememberedHost[]): Promise<void> {
@@ -224,18 +253,21 @@ async function takesRuleFor(host: string): Promise<boolean> {
   return isSupported;
 }
 
-/** Credentials, port and path may be anything; the host is this one. */
+/** Credentials, port and path may be anything; the host is this one, with the dot that may end its name or without. */
 function pattern(host: string): string {
-  return `^https?://([^/?#]*@)?${host.replace(/[^a-z0-9-]/gi, "\\$&")}(:[0-9]+)?(/.*)?$`;
+  return `^https?://([^/?#]*@)?${host.replace(/[^a-z0-9-]/gi, "\\$&")}[.]?(:[0-9]+)?(/.*)?$`;
+}
+
+/** Its fixed address: `getURL` gives one that changes with every start, and rules outlive the start. */
+function warningPage(): string {
+  return new URL("/pages/warning/warning.html", self.location.origin).href;
 }
 
 function redirection({ host, rule }: RememberedHost): Rule {
-  // By its fixed address: `getURL` gives one that changes with every start, and the rule outlives the start.
-  const page = new URL("/pages/warning/warning.html", self.location.origin).href;
   return {
     id: rule,
     priority: PRIORITIES.ask,
-    action: { type: "redirect", redirect: { regexSubstitution: `${page}#\\0` } },
+    action: { type: "redirect", redirect: { regexSubstitution: `${warningPage()}#\\0` } },
     condition: {
       regexFilter: pattern(host),
       resourceTypes: ["main_frame"],

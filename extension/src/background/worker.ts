@@ -18,13 +18,13 @@ import { listenToNavigation } from "./navigation";
 import { listenToNetworkRequests } from "./network_requests";
 import { endPauseIfOver, listenToPauseAlarm } from "./pause";
 import { settings } from "./settings_store";
-import { listenToWarningAlarm } from "./warnings";
+import { listenToWarningAlarms } from "./warnings";
 
 listenToMessages();
 listenToNavigation();
 listenToNetworkRequests();
 listenToAlarms();
-listenToWarningAlarm();
+listenToWarningAlarms();
 listenToPauseAlarm();
 
 onNoMoreCollecting(() => void changeAndApply({ contributing: false, studies: false }));

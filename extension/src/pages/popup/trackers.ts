@@ -44,7 +44,8 @@ function showBlocking({ blocking, shown, state }: PopupView, trackers: number): 
     if (!on) return isSensitive(shown) ? say("popup_block_off") : "";
     if (!concerned) return trackers > 0 && shown !== null ? say("popup_block_elsewhere") : "";
     if (siteAllowed) return say("popup_block_allowed");
-    return active ? count("popup_blocked", blocked) : "";
+    // Only the person, or what was learned from them, says that the page is sensitive.
+    return active ? count("popup_blocked", blocked) : say("popup_block_corrected");
   }
 }
 

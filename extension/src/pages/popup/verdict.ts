@@ -68,9 +68,8 @@ function sentence(view: PopupView): string {
 }
 
 /** What has to be known about the sentence above. */
-function note({ state, shown, cannotTell, local, hidden }: PopupView): string {
+function note({ state, shown, cannotTell, hidden }: PopupView): string {
   if (state === "paused") return say("popup_paused_about");
   if (state !== "ready" || hidden) return "";
-  if (shown === null) return say(`popup_cannot_tell_${cannotTell}`);
-  return local ? say("popup_local") : "";
+  return shown === null ? say(`popup_cannot_tell_${cannotTell}`) : "";
 }

@@ -28,7 +28,9 @@ void showingProblems(async () => {
 addEventListener("hashchange", () => location.reload());
 
 when("back", "click", async () => {
-  if (history.length > 1 && (await leaves(() => history.back()))) return;
+  // If late, the page that this one stands before is the last in the tab's history.
+  const steps = late ? 2 : 1;
+  if (history.length > steps && (await leaves(() => history.go(-steps)))) return;
   // There was nothing to go back to.
   const tab = await browser.tabs.getCurrent();
   if (tab?.id !== undefined) await browser.tabs.remove(tab.id);
