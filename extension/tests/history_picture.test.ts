@@ -65,6 +65,17 @@ test("35 days are shown one by one, 36 are not", () => {
   expect(periods(first(36), NOW).weeks).toBe(true);
 });
 
+test("what was noted while the clock was wrong is shown with the rest", () => {
+  const ahead = visit("2026-12-02", "a.test", 1, GOOGLE);
+  const { weeks, periods: days } = periods([...VISITS, ahead], NOW);
+  expect(weeks).toBe(false);
+  expect(days.at(-1)).toEqual({ day: "2026-12-02", byTopic: [0, 1, 0, 0, 0, 0] });
+  const farAhead = visit("2027-11-18", "a.test", 1, GOOGLE);
+  const { weeks: byWeek, periods: found } = periods([...VISITS, farAhead], NOW);
+  expect(byWeek).toBe(true);
+  expect(found.flatMap(({ byTopic }) => byTopic).reduce((sum, one) => sum + one, 0)).toBe(4);
+});
+
 test("a table for spreadsheets holds no formulas", () => {
   const lines = asCsv([visit("2026-11-18", "a.test", 0, { company: '=cmd("x")', category: "list" })]).split("\r\n");
   expect(lines[1]).toBe(`1,"2026-11-18","a.test","health","'=cmd(""x"")","list"`);

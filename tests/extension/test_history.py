@@ -181,7 +181,8 @@ def test_nothing_is_noted_on_sites_that_are_off_nor_while_eitr_rests(noting, sit
     page.goto(clinic)
     noting.worker_has_finished()
     assert notes(noting) == []
-    ask({"kind": "change", "settings": {"offSites": [], "pausedUntil": 4_000_000_000_000}})
+    in_an_hour = page.evaluate("Date.now()") + 3_600_000
+    ask({"kind": "change", "settings": {"offSites": [], "pausedUntil": in_an_hour}})
     page.goto(clinic)
     noting.worker_has_finished()
     assert notes(noting) == []
@@ -389,6 +390,25 @@ def test_messages_that_make_no_sense_delete_and_change_nothing(noting, clinic):
         told = noting.asking_pages[other].evaluate(ASK, {"kind": "forget-visits"})
         assert told == {"ok": False, "problem": "problem_failed"}
     assert view(noting) == before
+
+
+def test_names_of_sites_are_not_cut_into_pieces_on_a_narrow_screen(noting):
+    store(noting, [days_ago(0)] * 5, site="university-hospital.test", companies=1)
+    page = opened(noting)
+    page.set_viewport_size({"width": 360, "height": 600})
+    assert page.locator("#sites .letters > *").count() == 5
+    height, size = page.locator("#sites strong").evaluate(
+        "(name) => [name.offsetHeight, parseFloat(getComputedStyle(name).fontSize)]"
+    )
+    assert height < 2 * size, "it is on one line"
+    page.set_viewport_size({"width": 1280, "height": 720})
+
+
+def test_the_focus_is_not_lost_with_the_button_that_switches_it_on(agreed):
+    page = agreed.open("history")
+    page.press("#start", "Enter")
+    page.wait_for_selector("#keeping", state="visible")
+    assert page.evaluate("document.activeElement.id") == "status"
 
 
 def test_the_page_works_with_the_keyboard_alone(noting, clinic):

@@ -38,6 +38,8 @@ document.addEventListener("visibilitychange", () => {
 when("start", "click", async () => {
   show(await ask("set-history", { on: true }));
   showStatus(say("history_started"));
+  // The button that was pressed is gone.
+  element("status").focus();
 });
 when("on", "change", async () => {
   const { checked: on } = byId("on", HTMLInputElement);

@@ -84,15 +84,21 @@ export function behind(visits: readonly Visit[], company: string, topic: number)
   return visits.filter((visit) => visit.topic === topic && visit.companies.some((one) => one.company === company));
 }
 
-/** All days from the first visit until now; weeks, which begin on Monday, if that would be too many. */
+/**
+ * All days from the first visit until now, or until the last visit where the clock was wrong; weeks, which begin on
+ * Monday, if that would be too many.
+ */
 export function periods(visits: readonly Visit[], now: number): { weeks: boolean; periods: Period[] } {
   const today = dayOf(now);
-  let first = daysLater(today, 1 - LEAST_DAYS);
-  for (const { day } of visits) if (day < first) first = day;
-  const weeks = first <= daysLater(today, -MOST_SINGLE_DAYS);
+  let [first, last] = [daysLater(today, 1 - LEAST_DAYS), today];
+  for (const { day } of visits) {
+    if (day < first) first = day;
+    if (day > last) last = day;
+  }
+  const weeks = first <= daysLater(last, -MOST_SINGLE_DAYS);
   const firstOf = (day: string) => (weeks ? daysLater(day, -((new Date(day).getUTCDay() + 6) % 7)) : day);
   const found = new Map<string, number[]>();
-  for (let day = firstOf(first); day <= today; day = daysLater(day, weeks ? 7 : 1)) found.set(day, noPages());
+  for (let day = firstOf(first); day <= last; day = daysLater(day, weeks ? 7 : 1)) found.set(day, noPages());
   for (const { day, topic } of visits) {
     const byTopic = found.get(firstOf(day));
     if (byTopic !== undefined) byTopic[topic]! += 1;
