@@ -51,7 +51,7 @@ try {
   const title = async (address) => desk.evaluate((tabId) => browser.action.getTitle({ tabId }), await tabOf(address));
   const spoken = await until(async () => {
     const found = await title(sensitive);
-    return found.includes("tracks you") ? found : null;
+    return found.includes("has trackers") ? found : null;
   }, "a title that names the trackers");
   const first = await view(sensitive);
 

@@ -61,7 +61,7 @@ def test_the_whole_path_in_firefox(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         found = json.loads(run("node", *script, timeout=900))
     assert found["boxes"] == [False, False, False], "nothing is ticked beforehand"
     assert found["letter"] == "H1"
-    assert "health, illness or medical care; 1 company tracks you" in found["spoken"]
+    assert "health, illness or medical care; 1 company has trackers" in found["spoken"]
     assert [(party["company"], party["category"]) for party in found["trackers"]] == [("Google", "analytics")]
     assert found["paused"] == {"badge": "II", "scripts": 0, "alarm": True, "state": "paused"}
     assert found["moved"] == 5, "the page is judged again when its address changes within it"

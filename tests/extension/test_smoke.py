@@ -77,7 +77,7 @@ def test_trackers_are_counted_on_the_first_load_and_change_the_badge(agreed, sit
         ("Facebook", "social"),
     }
     assert view["others"] == ["JSDelivr CDN"]
-    until(lambda: "2 companies track you here" in agreed.spoken(page), what="both companies in the title")
+    until(lambda: "2 companies have trackers here" in agreed.spoken(page), what="both companies in the title")
 
 
 def test_a_correction_changes_the_badge_and_is_remembered(agreed, site):
