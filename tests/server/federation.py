@@ -2,7 +2,10 @@
 
 import hashlib
 import sys
-from concurrent.futures import Future
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,12 +17,12 @@ from eitr.model import Network
 from eitr.model.round_plan import first_trained
 from eitr.model.update_encoding import PARAMETERS
 from eitr.server.composition.wiring import prepared_database, update_bytes
-from eitr.server.domain import clock
+from eitr.server.domain import clock, round_aggregation
 from eitr.server.domain.gate import Gate
 from eitr.server.domain.ingest import Ingest
 from eitr.server.domain.keys import Key
 from eitr.server.domain.metrics import Metrics
-from eitr.server.domain.models import Models
+from eitr.server.domain.models import Models, publish
 from eitr.server.domain.participants import Participants
 from eitr.server.domain.places import Places
 from eitr.server.domain.rounds import Rounds
@@ -80,8 +83,12 @@ class Federation:
         return new
 
     def update(self, person: str, number: int = 0) -> bytes:
-        """Return what somebody might send: honest noise."""
-        rng = np.random.default_rng((int(person[:8], 16), number))
+        """Return what somebody might send: honest noise, the same in every run.
+
+        Ids are random, and with the noise of some of them the rule finds one of three people suspicious.
+        """
+        seed = self.people.index(person) if person in self.people else int(person[:8], 16)
+        rng = np.random.default_rng((seed, number))
         trained = self.base[self.first :]
         return (trained + rng.normal(0, 0.001, trained.shape)).astype("<f4").tobytes()
 
@@ -111,6 +118,27 @@ class Federation:
         """Let go of the database."""
         self.ingest.close()
         self.database.close()
+
+
+@contextmanager
+def worker_that_stops_before_it_publishes(federation: Federation) -> Iterator[Callable[[], None]]:
+    """Let a worker end a round up to where it adds the new version; yield what lets it go on, and wait for it."""
+    there, go_on = threading.Event(), threading.Event()
+
+    def stopping(*given: Any, **named: Any) -> Any:
+        there.set()
+        assert go_on.wait(LONGEST_SECONDS)
+        return publish(*given, **named)
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor() as pool:
+        patch.setattr(round_aggregation, "publish", stopping)
+        working = pool.submit(federation.worker().step)
+        assert there.wait(LONGEST_SECONDS)
+        try:
+            yield go_on.set
+        finally:
+            go_on.set()
+        assert working.result()
 
 
 class Clock:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,10 @@ from eitr.server.domain.backup import back_up, restore
 from eitr.server.domain.candidates import Decision
 from eitr.server.domain.decisions import Decisions, NoCandidateError, StillRefusedError
 from eitr.server.domain.gate import Gate
-from eitr.server.domain.models import roll_back
-from tests.server.federation import Federation
+from eitr.server.domain.models import AnotherVersionError, publish, roll_back
+from eitr.server.domain.retention import Retention
+from tests.server.federation import Federation, worker_that_stops_before_it_publishes
+from tests.server.waiting import until_somebody_waits
 
 
 @pytest.fixture
@@ -129,6 +132,27 @@ def test_a_model_is_published_anyway_and_rounds_go_on_from_it(federation: Federa
     assert after.score["best"] == 1
 
 
+def test_the_weights_of_the_version_that_an_operator_chose_last_are_kept(federation: Federation) -> None:
+    def kept_by_retention() -> list[int]:
+        Retention(federation.database, federation.settings.model_copy(update={"keep_models": 1})).run()
+        with federation.database.reading() as session:
+            return list(
+                session.scalars(select(ModelRow.version).where(ModelRow.weights != b"").order_by(ModelRow.version))
+            )
+
+    decisions(federation).publish_anyway(spoil(federation), "ada", "our pages are of another kind")
+    for _ in range(2):
+        improve(federation)
+    assert kept_by_retention() == [1, 2, 4]
+    with federation.database.reading() as session:
+        accepted = federation.gate().references(session).accepted
+    assert accepted is not None
+    assert accepted.version == 2
+    assert roll_back(federation.database, 1, "ada") == 5
+    improve(federation)
+    assert kept_by_retention() == [1, 5, 6]
+
+
 def test_a_shorter_step_is_published_if_it_passes(federation: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
     number = spoil(federation)
     monkeypatch.setattr("eitr.server.domain.decisions.RETRIED", (0.75, 0.5))
@@ -198,6 +222,32 @@ def test_of_two_who_decide_at_once_one_succeeds(federation: Federation) -> None:
     assert sorted(outcomes, key=str) == [2, None, None, None]
     assert versions(federation) == [1, 2]
     assert sum(action == "published anyway" for _, action in audit(federation)) == 1
+
+
+def test_a_roll_back_waits_for_a_worker_that_is_ending_the_round(federation: Federation) -> None:
+    number = federation.full_round(federation.people)
+    with worker_that_stops_before_it_publishes(federation) as go_on, ThreadPoolExecutor() as pool:
+        back = pool.submit(roll_back, federation.database, 1, "ada")
+        until_somebody_waits(federation.database)
+        go_on()
+        assert back.result() == 3
+    ended = get(federation, number)
+    assert (ended.status, ended.result, ended.failures) == (RoundStatus.PUBLISHED, 2, 0)
+    assert np.array_equal(federation.models.vector(3), federation.base)
+
+
+def test_who_rolls_back_while_another_version_is_published_is_told_so(federation: Federation) -> None:
+    with ThreadPoolExecutor() as pool:
+        with federation.database.writing() as session:
+            publish(session, origin="rollback", vector=federation.base, like=session.get_one(ModelRow, 1), restored=1)
+            back = pool.submit(roll_back, federation.database, 1, "ada")
+            until_somebody_waits(federation.database)
+        if federation.database.sqlite:  # whoever writes waits for the others first
+            assert back.result() == 3
+        else:
+            with pytest.raises(AnotherVersionError):
+                back.result()
+            assert versions(federation) == [1, 2]
 
 
 KILLED = """

@@ -29,6 +29,8 @@ from eitr.taxonomy import NAMES
 from tests.examples import examples
 from tests.server.federation import Federation
 
+pytestmark = pytest.mark.either_database
+
 BASE, TARGET = np.zeros(3, np.float32), np.ones(3, np.float32)
 ROWS = [json.loads(line) for line in files("eitr").joinpath("assets", "validation.jsonl").open(encoding="utf-8")]
 PAGES = ValidationSet()

@@ -1,6 +1,7 @@
 """A study's words become part of the model: only with consent, only if many report them, and only past the gate."""
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
 import numpy as np
@@ -18,8 +19,11 @@ from eitr.pages.vocabulary import Vocabulary
 from eitr.server.db.tables import AuditRow, RoundRow
 from eitr.server.domain import pools
 from eitr.server.domain.study.refresh import Refresh
-from tests.server.federation import Federation
+from tests.server.federation import Federation, worker_that_stops_before_it_publishes
 from tests.server.study_scene import HEALTH, SLUG, StudyScene
+from tests.server.waiting import until_somebody_waits
+
+pytestmark = pytest.mark.either_database
 
 
 def published(federation, version):
@@ -132,6 +136,22 @@ def test_a_version_published_meanwhile_is_not_replaced(federation, scene):
     refresh.publish(made, SLUG, who="operator")
     with pytest.raises(InputError, match="published meanwhile"):
         refresh.publish(made, SLUG, who="operator")
+
+
+def test_a_refresh_waits_for_a_worker_that_is_ending_the_round(federation, scene):
+    for person in scene.add_people(3):
+        scene.label(person)
+    refresh = Refresh(federation.database, federation.gate())
+    made = refresh.prepare(SLUG)
+    number = federation.full_round(federation.enrol(4))
+    with worker_that_stops_before_it_publishes(federation) as go_on, ThreadPoolExecutor() as pool:
+        publishing = pool.submit(refresh.publish, made, SLUG, who="operator")
+        until_somebody_waits(federation.database)
+        go_on()
+        with pytest.raises(InputError, match="published meanwhile"):
+            publishing.result()
+    ended = federation.rounds.get(number)
+    assert (ended.status, ended.result, ended.failures) == ("published", 2, 0)
 
 
 def test_the_example_knows_no_word_of_the_illness():

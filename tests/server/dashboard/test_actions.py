@@ -9,6 +9,7 @@ from lxml import html
 from sqlalchemy import select
 
 from eitr.server.db.tables import InvitationRow, ModelRow, RoundRow, RoundStatus
+from eitr.server.domain.models import AnotherVersionError
 from tests.server.dashboard.conftest import MakeSite
 from tests.server.dashboard.example import OPERATOR, ROUNDS, make_operator
 
@@ -67,8 +68,8 @@ def test_a_rollback_makes_a_new_version_and_is_written_down(site, browser):
         new, old = session.get_one(ModelRow, newest + 1), session.get_one(ModelRow, 3)
         assert (new.origin, new.restored, new.weights) == ("rollback", 3, old.weights)
         assert new.accuracy == old.accuracy
-    assert site.audit()[-2] == (OPERATOR, "rolled back", {"to": 3, "as": newest + 1})
-    assert site.audit()[-1][:2] == (OPERATOR, "abandoned a round")  # it trained what was taken back
+    assert site.audit()[-2][:2] == (OPERATOR, "abandoned a round")  # it trained what was taken back
+    assert site.audit()[-1] == (OPERATOR, "rolled back", {"to": 3, "as": newest + 1})
     assert "Rolled back" in browser.get(answer.headers["location"]).text
 
 
@@ -80,6 +81,16 @@ def test_nobody_rolls_back_to_what_is_current_or_gone(site, browser):
         assert browser.get(f"/models/{version}/rollback").status_code == status
         assert browser.act(f"/models/{version}/rollback").status_code == status
     assert "no longer kept" in browser.get("/models").text
+
+
+def test_who_rolls_back_while_another_version_is_published_is_told_so(browser, monkeypatch):
+    def too_late(*_):
+        raise AnotherVersionError
+
+    monkeypatch.setattr("eitr.server.dashboard.routes.models.roll_back", too_late)
+    answer = browser.act("/models/3/rollback")
+    assert answer.status_code == 409
+    assert "Another version was published at the same moment" in answer.text
 
 
 def test_rounds_are_opened_closed_and_abandoned_by_name(make_site: MakeSite):

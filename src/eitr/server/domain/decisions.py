@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -17,13 +16,13 @@ from eitr.model import Network, Vector
 from eitr.model.round_plan import read_plan
 from eitr.pages.vocabulary import Vocabulary
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import UNDER_WAY, AuditRow, ModelRow, NoteRow, RoundRow, VocabularyRow
+from eitr.server.db.tables import AuditRow, ModelRow, NoteRow, RoundRow, VocabularyRow
 from eitr.server.domain import candidates
 from eitr.server.domain.candidates import Decision
 from eitr.server.domain.clock import now
 from eitr.server.domain.gate import LENGTHS, Gate, Judgement
 from eitr.server.domain.models import publish
-from eitr.server.domain.rounds import abandoned
+from eitr.server.domain.rounds import abandon_under_way
 
 RETRIED = (*LENGTHS, 1 / 32, 1 / 64, 1 / 128)
 """The parts of a step that are tried again. Those of the round are among them, and the whole step first, because
@@ -112,12 +111,9 @@ def _publish(
 ) -> int:
     """Make a model of a quarantined round the next version.
 
-    A round under way trains the version before it and is abandoned, as with a roll back. It is abandoned first: a
-    worker that is just ending it holds its row, and then publishes or lets go before this goes on.
+    A round under way trains the version before it and is abandoned, as with a roll back.
     """
-    under_way = session.scalar(select(RoundRow.id).where(RoundRow.under_way.is_(True)))
-    if under_way is not None:
-        abandoned(session, under_way, f"the model of round {round.id} was published", who, *UNDER_WAY)
+    abandon_under_way(session, f"the model of round {round.id} was published", who)
     if not candidates.remove(session, round.id, decision):
         raise NoCandidateError
     base = session.get_one(ModelRow, round.base)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from eitr.datasets.validation import Right, Score, ValidationSet
@@ -34,6 +34,8 @@ GRID = 64
 """Weights of pages in the mean over classes are multiples of 1 / 64 of a page of the largest class."""
 MOST_NAMED = 3
 """So many losses are named in a reason: the least probable ones."""
+_FORCED = select(RoundRow.result).where(RoundRow.decision == Decision.PUBLISHED_ANYWAY)
+"""The versions that an operator published although they lost accuracy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,22 +148,21 @@ class Gate:
         although it lost accuracy is not among them.
         """
         answers = _Answers(session, self.pages)
-        forced = set(session.scalars(select(RoundRow.result).where(RoundRow.decision == Decision.PUBLISHED_ANYWAY)))
-        versions = session.execute(select(ModelRow.version, ModelRow.origin).order_by(ModelRow.version)).all()
-        first = answers.of(versions[0].version)
+        forced, chosen = set(session.scalars(_FORCED)), accepted_version(session)
+        versions = session.scalars(select(ModelRow.version).order_by(ModelRow.version)).all()
+        first = answers.of(versions[0])
         if first is None:
             raise LookupError("the weights of the first version are missing, which is always kept")
         best, seen = first, first.version
         last = last_score(session)
         if last is not None and last["pages"] == self.pages.digest and (known := answers.of(last["best"])):
             best, seen = known, last["newest"]
-        for version, _ in versions:
+        for version in versions:
             if version > seen and version not in forced:
                 other = answers.of(version)
                 if other is not None and other.right.sum() > best.right.sum():
                     best = other
-        chosen = [version for version, origin in versions if origin == "rollback" or version in forced]
-        return References(versions[-1].version, first, best, answers.of(chosen[-1]) if chosen else None)
+        return References(versions[-1], first, best, None if chosen is None else answers.of(chosen))
 
     def refusal(self, before: Right, after: Right, references: References) -> str | None:
         """Return why a model must not be published that answers so, in place of one that answered so; None if it may.
@@ -304,6 +305,12 @@ class _Answers:
             words = self._session.get_one(VocabularyRow, model.vocabulary).content.decode()
             self._graders[built] = self._pages.grader(Network(built[1]), Vocabulary.from_json(words))
         return Reference(version, self._graders[built](np.frombuffer(model.weights, "<f4").astype(np.float32)))
+
+
+def accepted_version(session: Session) -> int | None:
+    """Return the last version that an operator chose: by a roll back, or by publishing it although it lost accuracy."""
+    chosen = (ModelRow.origin == "rollback") | ModelRow.version.in_(_FORCED)
+    return session.scalar(select(func.max(ModelRow.version)).where(chosen))
 
 
 def last_score(session: Session) -> dict[str, Any] | None:

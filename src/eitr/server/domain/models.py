@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, defer
 
 from eitr.datasets.validation import Score, ValidationSet
 from eitr.model import Network, Vector
 from eitr.model.classifier import Classifier
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import UNDER_WAY, AuditRow, ModelRow, RoundRow, VocabularyRow
+from eitr.server.db.tables import AuditRow, ModelRow, VocabularyRow
 from eitr.server.domain import candidates
 from eitr.server.domain.clock import now
-from eitr.server.domain.rounds import abandoned
+from eitr.server.domain.rounds import abandon_under_way
 from eitr.server.domain.training import PoolFile, Training
 from eitr.taxonomy import NAMES
 
@@ -93,6 +94,10 @@ class CurrentModel:
             "safetensors": f"{here}/model.safetensors",
             "tfjs": f"{here}/tfjs/model.json",
         }
+
+
+class AnotherVersionError(Exception):
+    """Somebody else published a version at the same moment."""
 
 
 class Models:
@@ -236,15 +241,16 @@ def roll_back(database: Database, version: int, who: str) -> int | None:
 
     A round under way trains what is being taken back: it is abandoned.
     """
-    with database.writing() as session:
-        old = session.get(ModelRow, version)
-        if old is None or not old.weights:
-            return None
-        vector = np.frombuffer(old.weights, "<f4").astype(np.float32)
-        new = publish(session, origin="rollback", vector=vector, like=old, restored=version)
-        new.accuracy, new.class_accuracy = old.accuracy, old.class_accuracy
-        session.add(AuditRow(at=now(), who=who, action="rolled back", detail={"to": version, "as": new.version}))
-        round = session.scalar(select(RoundRow.id).where(RoundRow.under_way.is_(True)))
-        if round is not None:
-            abandoned(session, round, f"the model was rolled back to version {version}", who, *UNDER_WAY)
-        return new.version
+    try:
+        with database.writing() as session:
+            old = session.get(ModelRow, version)
+            if old is None or not old.weights:
+                return None
+            abandon_under_way(session, f"the model was rolled back to version {version}", who)
+            vector = np.frombuffer(old.weights, "<f4").astype(np.float32)
+            new = publish(session, origin="rollback", vector=vector, like=old, restored=version)
+            new.accuracy, new.class_accuracy = old.accuracy, old.class_accuracy
+            session.add(AuditRow(at=now(), who=who, action="rolled back", detail={"to": version, "as": new.version}))
+            return new.version
+    except IntegrityError as error:
+        raise AnotherVersionError from error

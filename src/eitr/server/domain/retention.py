@@ -25,7 +25,7 @@ from eitr.server.db.tables import (
     UpdateRow,
 )
 from eitr.server.domain.clock import now
-from eitr.server.domain.gate import last_score
+from eitr.server.domain.gate import accepted_version, last_score
 from eitr.server.domain.participants import erase
 from eitr.server.domain.rule_states import forget_steps
 from eitr.server.domain.study.retention import old_study_data
@@ -79,12 +79,13 @@ class Retention:
         newest = session.scalar(select(func.max(ModelRow.version))) or 0
         in_use = select(RoundRow.base).where(RoundRow.under_way.is_(True))
         judged = last_score(session)
+        compared = (judged["best"] if judged else 1, accepted_version(session) or 1)
         # Rounds remember which version they began with: its row stays, its weights go.
         old_models = (
             ModelRow.version > 1,
             ModelRow.version <= newest - settings.keep_models,
             ModelRow.version.not_in(in_use),
-            ModelRow.version != (judged["best"] if judged else 1),  # new models are compared with it
+            ModelRow.version.not_in(compared),  # new models are compared with them
             ModelRow.weights != b"",
         )
         deleted["weights_of_models"] = _count(session.execute(update(ModelRow).where(*old_models).values(weights=b"")))

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from eitr.model.round_plan import plan_document
 from eitr.server.db.connection import Database
-from eitr.server.db.tables import AuditRow, ModelRow, RoundRow, RoundStatus, UpdateRow
+from eitr.server.db.tables import UNDER_WAY, AuditRow, ModelRow, RoundRow, RoundStatus, UpdateRow
 from eitr.server.domain import formal_privacy, moderation
 from eitr.server.domain.clock import now
 from eitr.server.domain.switches import PAUSED, pause_of
@@ -53,8 +53,8 @@ class Rounds:
     def __init__(self, database: Database, settings: ServerSettings) -> None:
         self._database, self._settings = database, settings
         self._training = Training(database, settings)
-        self._waited: tuple[int, int, int] | None = None
-        """A round, its number of updates, and a minute, in which newcomers waited for others."""
+        self._waited: tuple[int, int, int, int] | None = None
+        """A round, its updates, how many of them count, and a minute, in which newcomers waited for others."""
 
     def current(self) -> OpenRound | None:
         """Return the round that takes updates; None if there is none."""
@@ -168,7 +168,7 @@ class Rounds:
         if not self._settings.bounds or round.published_noise is not None:
             return True
         # Not at every step of a worker: the answer changes when somebody sends, or in the course of time.
-        asked = (round.id, counting, int(moment.timestamp() / 60))
+        asked = (round.id, round.received, counting, int(moment.timestamp() / 60))
         if asked == self._waited:
             return False
         with self._database.reading() as session:
@@ -246,6 +246,17 @@ def abandoned(session: Session, id: int, reason: str, who: str, *statuses: Round
     forget_round(session, id)
     session.add(AuditRow(at=now(), who=who, action="abandoned a round", detail={"round": id, "reason": reason}))
     return True
+
+
+def abandon_under_way(session: Session, reason: str, who: str) -> None:
+    """End the round under way, if there is one, before another version is published in the same transaction.
+
+    In this order, because a worker that is just ending the round holds its row, and then publishes or lets go before
+    this goes on. In the other one, the worker would wait for the new version, and whoever publishes it for the round.
+    """
+    round = session.scalar(select(RoundRow.id).where(RoundRow.under_way.is_(True)))
+    if round is not None:
+        abandoned(session, round, reason, who, *UNDER_WAY)
 
 
 def changed(done: Any) -> bool:

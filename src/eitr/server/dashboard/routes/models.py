@@ -13,7 +13,7 @@ from eitr.server.dashboard.queries import comparison, models, rounds
 from eitr.server.dashboard.queries.listing import Page
 from eitr.server.dashboard.rendering import address, page
 from eitr.server.domain.gate import FEWEST_PAGES
-from eitr.server.domain.models import roll_back
+from eitr.server.domain.models import AnotherVersionError, roll_back
 from eitr.server.domain.notes import about_version, notes_about
 from eitr.server.web.dependencies import Server
 from eitr.server.web.problems import Conflict, Problem
@@ -98,7 +98,13 @@ def go_back(server: Server, who: CsrfCheckedOperator, version: Number) -> Respon
     """Publish the weights of an earlier version as a new one."""
     with server.database.reading() as session:
         _check(_known(session, version))
-    new = roll_back(server.database, version, who.name)
+    try:
+        new = roll_back(server.database, version, who.name)
+    except AnotherVersionError:
+        raise Conflict(
+            "Another version was published at the same moment, and nothing was rolled back. Look at the new version, "
+            "and roll back again if you still want to."
+        ) from None
     if new is None:
         raise Problem("unknown-version", f"The parameters of version {version} are no longer kept.")
     return RedirectResponse(address(f"/models/{new}", notice="rollback"), 303)

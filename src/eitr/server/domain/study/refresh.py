@@ -31,12 +31,12 @@ from eitr.pages.sparse import SparseRows, joined
 from eitr.pages.vocabulary import Vocabulary
 from eitr.server.db.connection import Database
 from eitr.server.db.study_tables import StudyPageRow, StudyRow, StudyTaskRow
-from eitr.server.db.tables import UNDER_WAY, AuditRow, ModelRow, PoolRow, RoundRow, VocabularyRow
+from eitr.server.db.tables import AuditRow, ModelRow, PoolRow, VocabularyRow
 from eitr.server.domain import pools
 from eitr.server.domain.clock import now
 from eitr.server.domain.gate import Gate
 from eitr.server.domain.models import publish
-from eitr.server.domain.rounds import abandoned
+from eitr.server.domain.rounds import abandon_under_way
 from eitr.server.domain.study.terms import StudyTerms
 from eitr.taxonomy import NAMES
 
@@ -126,6 +126,7 @@ class Refresh:
         content = classifier.vocabulary.to_json().encode()
         sha256 = hashlib.sha256(content).hexdigest()
         with self._database.writing() as session:
+            abandon_under_way(session, f"the vocabulary was refreshed as version {refreshed.base + 1}", who)
             if not self._database.sqlite:
                 session.connection().exec_driver_sql("LOCK TABLE models IN EXCLUSIVE MODE")
             if _newest_version(session) != refreshed.base:
@@ -149,9 +150,6 @@ class Refresh:
             )
             detail = {"study": slug, "version": new.version, "words": refreshed.words, "gone": len(refreshed.gone)}
             session.add(AuditRow(at=now(), who=who, action="refreshed the vocabulary", detail=detail))
-            round = session.scalar(select(RoundRow.id).where(RoundRow.under_way.is_(True)))
-            if round is not None:
-                abandoned(session, round, f"the vocabulary was refreshed as version {new.version}", who, *UNDER_WAY)
             return new.version
 
 
