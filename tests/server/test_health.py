@@ -12,6 +12,8 @@ from eitr.server.domain.health import Severity
 from eitr.server.domain.rounds import TOO_FEW
 from tests.server.federation import Federation
 
+pytestmark = pytest.mark.either_database
+
 
 def found(federation, **settings):
     chosen = federation.settings.model_copy(update=settings)
@@ -190,6 +192,24 @@ def test_excluded_participants_are_counted_and_nobody_is_named(federation) -> No
     assert [person for person in people if person[:8] in told] == []
 
 
+def test_networks_that_shorten_every_step_are_an_advice(federation) -> None:
+    bounds = {"bounded_networks": 1, "length": 0.25}
+    for version in (2, 3):
+        publish(federation, version, bounds=bounds)
+    assert "networks" not in found(federation, bounds=True)
+    add_round(federation, RoundStatus.ABANDONED, reason="a test")
+    last = add_round(federation, RoundStatus.QUARANTINED, bounds={"bounded_networks": 2, "length": 0.4})
+    one = found(federation, bounds=True)["networks"]
+    assert one.severity == Severity.ADVICE
+    assert "The bounds shortened the steps of the last 3 aggregated rounds to 40% or less" in one.what
+    assert "eitr invite N --unbounded" in one.do
+    assert "networks" not in found(federation, bounds=False), "then the next rounds have no bounds"
+    for other in (None, {"bounded_networks": 0, "length": 0.25}, {"bounded_networks": 1, "length": 0.5}):
+        with federation.database.writing() as session:
+            session.get_one(RoundRow, last).bounds = other
+        assert "networks" not in found(federation, bounds=True)
+
+
 @pytest.mark.parametrize("status", [RoundStatus.OPEN, RoundStatus.CLOSING, RoundStatus.AGGREGATING, None])
 def test_a_missing_worker_is_noticed_by_what_it_did_not_do(federation, clock, status) -> None:
     number = federation.full_round(federation.enrol(4))  # its quorum: it is due at once
@@ -211,6 +231,15 @@ def test_a_missing_worker_is_noticed_by_what_it_did_not_do(federation, clock, st
     switches.resume(federation.database, "ada")
     federation.worker().step()
     assert "worker" not in found(federation)
+
+
+def test_no_worker_is_missed_while_a_round_waits_for_established_people(federation, clock) -> None:
+    federation.full_round(federation.enrol(4))  # its quorum, and all of them are newcomers
+    clock.forward(health.LATE.total_seconds() + 1)
+    assert "worker" in found(federation, bounds=False)
+    assert "worker" not in found(federation, bounds=True)
+    clock.forward(federation.settings.round_seconds)
+    assert "worker" in found(federation, bounds=True)
 
 
 def test_a_server_whose_rounds_the_operator_opens_is_reminded_after_days(federation, clock) -> None:

@@ -21,6 +21,7 @@ from eitr.server.db.tables import (
     RuleStateRow,
     UpdateRow,
 )
+from eitr.server.domain import round_aggregation
 from eitr.server.domain.backup import back_up
 from eitr.server.domain.bounds import FIRST_STEPS
 from eitr.server.domain.clock import now
@@ -30,6 +31,8 @@ from eitr.server.domain.round_aggregation import secret_factors
 from eitr.server.domain.trust import network_hash, standings, trusted_lately
 from tests.server.federation import Clock, Federation
 from tests.server.waiting import LONGEST_SECONDS
+
+pytestmark = pytest.mark.either_database
 
 CROWD = "198.51.100.7"
 Make = Callable[..., Federation]
@@ -96,6 +99,12 @@ def seen(federation: Federation, number: int) -> dict[str, ObservationRow]:
 def established(federation: Federation, person: str) -> bool:
     with federation.database.reading() as session:
         return standings(session, [person], federation.settings.established_rounds)[person].established
+
+
+@pytest.fixture
+def equal_factors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all secret factors be 1: others put one of four networks above a quarter, and less of a step is left."""
+    monkeypatch.setattr(round_aggregation, "SECRET_FACTOR", 0.0)
 
 
 def test_the_network_of_an_update_is_a_keyed_hash_that_the_end_of_its_round_forgets(make: Make, tmp_path: Path) -> None:
@@ -285,6 +294,7 @@ def test_who_is_muted_finds_a_place_like_others(make: Make) -> None:
     assert outcomes(federation, number, [muted, other]) == ["None", "None"]
 
 
+@pytest.mark.usefixtures("equal_factors")
 def test_the_first_steps_are_half_as_long(make: Make) -> None:
     federation = make()
     people = federation.enrol(4)
@@ -312,7 +322,7 @@ def shares(federation: Federation, number: int) -> dict[str, float]:
     """Return the share of each participant in the step of a round, with the server's secret factors."""
     weights = {person: row.weight or 0.0 for person, row in seen(federation, number).items()}
     people = sorted(weights)
-    effective = secret_factors(people, federation.key) * [weights[person] for person in people]
+    effective = secret_factors(people, federation.key, number) * [weights[person] for person in people]
     return dict(zip(people, (effective / effective.sum()).tolist(), strict=True))
 
 
@@ -376,6 +386,7 @@ def test_founders_of_one_network_have_a_quarter_of_the_weight_otherwise(make: Ma
     assert document["bounded_networks"] == 1
 
 
+@pytest.mark.usefixtures("equal_factors")
 def test_who_is_muted_is_not_judged_and_does_not_count_as_established(make: Make) -> None:
     federation = make()
     people = founders(federation, 6)
@@ -428,6 +439,24 @@ def test_a_round_waits_for_as_many_established_people_as_there_were_lately(make:
         assert is_open(federation, number)
     federation.send(number, people[3])
     assert not is_open(federation, number)
+
+
+def test_a_full_round_closes_though_newcomers_have_places_of_people_who_are_awaited(make: Make) -> None:
+    federation = make(maximum=6, quorum=6)
+    people, number = founders(federation, 6), opened(federation)
+    assert outcomes(federation, number, [*federation.enrol(3), *people[:2]]) == ["None"] * 5
+    assert is_open(federation, number)
+    assert outcomes(federation, number, people[2:4]) == ["None", "round-closed"]
+    assert not is_open(federation, number)
+
+
+def test_a_full_round_that_counts_no_established_person_stays_open(make: Make) -> None:
+    federation = make(maximum=4, quorum=4, minimum=2)
+    muted, number = founders(federation, 2), opened(federation)
+    with federation.database.writing() as session:
+        session.execute(update(ParticipantRow).values(muted=now()))
+    assert outcomes(federation, number, [*federation.enrol(2), *muted]) == ["None"] * 4
+    assert is_open(federation, number)
 
 
 def test_established_people_who_stay_away_are_awaited_until_the_deadline(make: Make, clock: Clock) -> None:

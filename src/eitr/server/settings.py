@@ -183,7 +183,9 @@ class ServerSettings(BaseSettings):
     pause_seconds: SecondsOrNone = Field(60.0, description="How long to wait between two rounds.")
     quorum: Count = Field(20, description="Updates after which a round closes, EITR_GRACE_SECONDS later.")
     grace_seconds: SecondsOrNone = Field(0.0, description="How long a round stays open after the quorum was reached.")
-    maximum: Count = Field(1000, description="Updates at which a round closes at once.")
+    maximum: Count = Field(
+        1000, description="Updates at which a round is full; it closes at once, unless all are of newcomers."
+    )
     minimum: Count = Field(5, description="With fewer updates, a round is abandoned at its deadline.")
 
     training: Literal["private", "paper"] = Field(
@@ -304,7 +306,9 @@ class ServerSettings(BaseSettings):
         "for tests.",
     )
 
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What is logged.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="What is logged; of libraries, warnings and errors only."
+    )
     metrics: bool = Field(True, description="Whether /metrics answers; it names no participant.")
     metrics_token: SecretStr = Field(
         SecretStr(""),

@@ -164,6 +164,30 @@ class TestEndedRound:
         assert browser.page("/rounds").xpath(f"normalize-space({row})") == shown
         assert browser.page("/").xpath("string(//dd[preceding-sibling::dt[.='Quarantined']])") == counted
 
+    def test_does_not_call_a_step_whole_that_the_bounds_shortened(self, site, browser):
+        judged = {
+            "established": 9,
+            "newcomers": 1,
+            "drawn": 10,
+            "drawn_newcomers": 1,
+            "networks": 3,
+            "bounded_networks": 1,
+        }
+        told = []
+        for number, bounded, taken in ((8, 1.0, 1.0), (8, 0.25, 1.0), (8, 0.25, 0.5), (QUARANTINED, 0.25, 1.0)):
+            with site.services.database.writing() as session:
+                found = session.get_one(RoundRow, number)
+                found.bounds = {**judged, "length": bounded}
+                found.score = {**found.score, "length": taken, "corrected": False}
+            told.append(browser.page(f"/rounds/{number}").xpath("string(//section[@aria-labelledby='accuracy']/p)"))
+        assert told == [
+            "The whole step was taken.",
+            "All that the bounds left of the step was taken.",
+            "The model was moved by 50.0 % of what the bounds left of the step. All of that would have lost too much "
+            "accuracy.",
+            "After all that the bounds left of the step; shorter ones lose too much, too.",
+        ]
+
     def test_says_who_was_not_drawn(self, site, browser):
         somebody = site.example.honest[0]
         with site.services.database.writing() as session:

@@ -16,12 +16,21 @@ from typing import Any
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
-from eitr.server.db.tables import CandidateRow, ModelRow, ObservationRow, ParticipantRow, RoundRow, RoundStatus
+from eitr.server.db.tables import (
+    CandidateRow,
+    ModelRow,
+    ObservationRow,
+    ParticipantRow,
+    RoundRow,
+    RoundStatus,
+    UpdateRow,
+)
 from eitr.server.delivery.message import written
 from eitr.server.domain import formal_privacy, pools
 from eitr.server.domain.clock import now
 from eitr.server.domain.rounds import TOO_FEW
 from eitr.server.domain.switches import pause_of
+from eitr.server.domain.trust import enough_trusted
 from eitr.server.settings import ServerSettings
 
 IN_A_ROW = 2
@@ -35,6 +44,9 @@ CLASS_FALL = 0.10
 """The same for the pages of one class, which are fewer."""
 MANY_EXCLUDED = 0.25
 """The share of a round's participants without weight from which on it is more than a few attackers."""
+SHORT, SHORT_IN_A_ROW = 0.4, 3
+"""To what part of their length bounds shorten steps, and in how many rounds in a row, for that to be told. First steps
+are half as long anyway, and with four networks a little less: secret factors put one of them above a quarter."""
 LATE = timedelta(minutes=2)
 """How late something must be before the worker is missed. A busy machine may be late by less."""
 IDLE = timedelta(days=3)
@@ -115,6 +127,7 @@ def _situation(session: Session, settings: ServerSettings) -> Situation:
         RoundRow.deadline,
         RoundRow.received,
         RoundRow.minimum,
+        RoundRow.maximum,
         RoundRow.quorum,
         RoundRow.grace_seconds,
         RoundRow.complete,
@@ -125,6 +138,7 @@ def _situation(session: Session, settings: ServerSettings) -> Situation:
         RoundRow.result,
         RoundRow.reason,
         RoundRow.decision,
+        RoundRow.bounds,
     )
     last = select(*columns).order_by(RoundRow.id.desc()).limit(ROUNDS_LOOKED_AT)
     rows = session.execute(last).all()
@@ -361,6 +375,27 @@ def _nobody_established(at: Situation) -> HealthProblem | None:
     )
 
 
+def _crowded_networks(at: Situation) -> HealthProblem | None:
+    """Look whether bounds shorten every step, and networks are above their share, as where most people share one."""
+    if not at.settings.bounds or at.settings.published_noise:
+        return None
+    judged = [row for row in at.ended if row.status != RoundStatus.ABANDONED][:SHORT_IN_A_ROW]
+    short = [row for row in judged if row.bounds and row.bounds["bounded_networks"] and row.bounds["length"] <= SHORT]
+    if len(short) < SHORT_IN_A_ROW:
+        return None
+    return HealthProblem(
+        "networks",
+        Severity.ADVICE,
+        f"The bounds shortened the steps of the last {SHORT_IN_A_ROW} aggregated rounds to {SHORT:.0%} or less, and "
+        "in each of them a network was above its share. So the model learns slowly.",
+        "If most people share a network, such as that of a school, and you know them, invite them with no limits for "
+        "newcomers and shared networks: `eitr invite N --unbounded`, or the box where the dashboard makes invitations. "
+        "Otherwise people of more networks are needed.",
+        "/invitations",
+        judged[-1].ended,
+    )
+
+
 def _worker_missing(at: Situation) -> HealthProblem | None:
     """Look for what a running worker would have done long ago. Workers say nothing of themselves."""
     if at.paused:
@@ -389,13 +424,22 @@ def _due(at: Situation) -> tuple[datetime | None, str]:
     match round.status:
         case RoundStatus.OPEN:
             due = round.deadline
-            if round.complete is not None and round.received >= round.quorum:
-                due = min(due, round.complete + timedelta(seconds=round.grace_seconds))
+            if round.complete is not None and round.received >= round.quorum and not _awaits_people(at):
+                last = at.session.scalar(select(func.max(UpdateRow.received)).where(UpdateRow.round == round.id))
+                # The last one may be whom the round waited for.
+                due = min(due, max(round.complete, last or round.complete) + timedelta(seconds=round.grace_seconds))
             return due, f"the end of round {round.id}"
         case RoundStatus.CLOSING:
             return round.closed, f"the aggregation of round {round.id}"
         case _:
             return round.lease, f"the end of the aggregation of round {round.id}"
+
+
+def _awaits_people(at: Situation) -> bool:
+    """Say whether the open round has its quorum, and rightly stays open for established participants."""
+    if not at.settings.bounds or at.settings.published_noise:
+        return False
+    return not enough_trusted(at.session, at.under_way, at.settings.established_rounds)
 
 
 def _cannot_open(at: Situation) -> bool:
@@ -502,6 +546,7 @@ CHECKS: tuple[Check, ...] = (
     _privacy_spent,
     _paused,
     _nobody_established,
+    _crowded_networks,
     _idle,
     _shipped_validation,
 )

@@ -117,10 +117,13 @@ def enough_trusted(session: Session, round: RoundRow, rounds: int) -> bool:
     """Say whether a round may close before its deadline, as far as those who sent are concerned.
 
     As many trusted participants must have sent as the quorum asks for, or as were there lately, and at least one:
-    newcomers must not close a round before the others have come.
+    newcomers must not close a round before the others have come. In a full round, of which newcomers have half at
+    most, one is enough: nobody who is awaited finds a place in it any more.
     """
     sent = select(UpdateRow.participant).where(UpdateRow.round == round.id)
     trusted = sum(one.trusted for one in standings(session, sent, rounds).values())
+    if round.received >= round.maximum:
+        return trusted >= 1
     return trusted >= max(1, min(round.quorum, trusted_lately(session, round.id, AWAITED_ROUNDS)))
 
 
