@@ -33,18 +33,23 @@ class JsonLines(logging.Formatter):
 
 
 def configure(level: str) -> None:
-    """Send everything to standard error."""
+    """Send what the server says at this level to standard error, and the warnings and errors of libraries.
+
+    What libraries say below that can hold secrets: httpx names every address, and that of a webhook is one.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level.upper())
+    chosen = logging.getLevelNamesMapping()[level.upper()]
+    root.setLevel(max(chosen, logging.WARNING))
+    for name in ("eitr", "uvicorn"):
+        logging.getLogger(name).setLevel(chosen)
     for name in ("uvicorn", "uvicorn.error"):
         found = logging.getLogger(name)
         found.handlers.clear()
         found.propagate = True
     logging.getLogger("uvicorn.access").disabled = True  # it would log addresses
-    logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.getLogger(START).setLevel(logging.INFO)
     logging.captureWarnings(True)
     sys.excepthook = _failed
