@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect, select, text
+from sqlalchemy import JSON, Connection, LargeBinary, String, inspect, select, text
 
 from eitr.aggregation.fused.rule import SKETCH
 from eitr.aggregation.reputation_model import HISTORY
@@ -15,9 +15,11 @@ from eitr.server.db import schema
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import AuditRow, Base, RoundRow, RoundStatus, RuleStateRow, UpdateRow
 from eitr.server.domain.rule_states import packed, unpacked
+from eitr.server.domain.study.erasure import PARTICIPANT_TABLES, STUDY_TABLES
+from tests.server.conftest import new_postgres_database
 
 PLAN = '{"epochs": 10}'
-FIRST, NEWEST = "0001", "0008"
+FIRST, NEWEST = "0001", "0009"
 
 
 def test_the_migrations_lead_to_the_tables(empty_address: str) -> None:
@@ -110,6 +112,47 @@ def test_every_table_has_its_place(empty_address: str) -> None:
     database = Database(empty_address)
     schema.upgrade(database)
     assert set(inspect(database.engine).get_table_names()) == {*Base.metadata.tables, "alembic_version"}
+
+
+def test_postgresql_keeps_no_samples_of_what_belongs_to_people(postgres: str) -> None:
+    database = Database(new_postgres_database(postgres))
+    schema.upgrade(database, "0008")
+    with database.engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO participants (id, secret_hash, enrolled, seen) "
+                "VALUES ('ann', 'a', '2026-01-01', '2026-01-01'), ('ben', 'b', '2026-01-01', '2026-01-01')"
+            )
+        )
+        connection.execute(text("ANALYZE"))
+        assert _sampled(connection) >= {("participants", "id")}
+    schema.upgrade(database)
+    with database.engine.begin() as connection:
+        connection.execute(text("ANALYZE"))
+        tables = {one.__tablename__ for one in (*PARTICIPANT_TABLES, *STUDY_TABLES)}
+        assert not {(table, column) for table, column in _sampled(connection) if table in tables} & _texts(tables)
+        targets = text(
+            "SELECT c.relname, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
+            "WHERE a.attstattarget = 0 AND c.relkind = 'r'"
+        )
+        assert {tuple(row) for row in connection.execute(targets)} == _texts(tables)
+
+
+def _sampled(connection: Connection) -> set[tuple[str, str]]:
+    """Return the columns with statistics."""
+    found = connection.execute(text("SELECT tablename, attname FROM pg_stats WHERE schemaname = current_schema()"))
+    return {(table, column) for table, column in found}
+
+
+def _texts(tables: set[str]) -> set[tuple[str, str]]:
+    """Return the columns of these tables that hold texts, bytes or documents."""
+    kinds = (String, LargeBinary, JSON)
+    return {
+        (table, column.name)
+        for table in tables
+        for column in Base.metadata.tables[table].columns
+        if isinstance(column.type, kinds)
+    }
 
 
 def test_a_round_of_protocol_1_is_abandoned_and_reputations_stay(
