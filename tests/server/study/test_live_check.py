@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from eitr.server.domain.study import live_check
-from eitr.server.domain.study.live_check import LiveCheck
+from eitr.server.domain.study.live_check import Checked, LiveCheck
 from eitr.server.domain.study.page_state import PageState
+from eitr.server.domain.study.pages_list import READ_AHEAD, StudyPages
 from tests.server.study.world import SLUG, World
 
 PAGE = b"<title>Masks</title><p>Wash your hands.</p>"
@@ -34,6 +35,14 @@ class Site(http.server.BaseHTTPRequestHandler):
                 self._answer(302, ("Location", f"/loop/{int(rest) + 1}"))
             case "to":
                 self._answer(301, ("Location", rest))
+            case "utf-8":
+                self._answer(302, ("Location", "/Bäume/ü".encode().decode("latin-1")))
+            case "B%C3%A4ume":
+                self._answer(200 if rest == "%C3%BC" else 404, ("Content-Type", "text/html"), body=PAGE)
+            case "cut":
+                length = ("Transfer-Encoding", "chunked") if rest == "chunked" else ("Content-Length", "500")
+                self._answer(200, ("Content-Type", "text/html"), length, body=None)
+                self.wfile.write(b"1f4\r\n" * (rest == "chunked") + PAGE)
             case "pdf":
                 self._answer(200, ("Content-Type", "application/pdf"))
             case "endless":
@@ -121,8 +130,28 @@ def test_a_name_that_nobody_has_and_a_port_that_nobody_listens_on_are_dead() -> 
 def test_redirects_are_bounded(site: tuple[str, list[str]]) -> None:
     address, asked = site
     found = CHECK.check(f"{address}/loop/0")
-    assert (found.state, found.reason) == (PageState.DEAD, "more than 5 redirects")
+    assert (found.state, found.reason) == (PageState.UNKNOWN, "more than 5 redirects")
     assert len(asked) == 6
+
+
+def test_a_redirect_to_an_address_in_utf_8_is_followed(site: tuple[str, list[str]]) -> None:
+    address, asked = site
+    assert CHECK.check(f"{address}/utf-8").state is PageState.LIVE
+    assert asked == ["/utf-8", "/B%C3%A4ume/%C3%BC"]
+
+
+@pytest.mark.parametrize("path", ["cut/length", "cut/chunked"])
+def test_a_page_that_came_in_part_is_no_copy(site: tuple[str, list[str]], path: str) -> None:
+    found = CHECK.check(f"{site[0]}/{path}")
+    assert (found.state, found.content) == (PageState.UNKNOWN, b"")
+    assert "complete" in found.reason
+
+
+def test_all_addresses_of_a_site_are_tried(site: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_check, "_looked_up", lambda *_: ["::1", "127.0.0.1"])  # nobody listens on the first
+    assert CHECK.check(f"http://two.example:{site[0].rpartition(':')[2]}/page").state is PageState.LIVE
+    monkeypatch.setattr(live_check, "_looked_up", lambda *_: ["::1", "::1"])
+    assert CHECK.check(f"http://two.example:{site[0].rpartition(':')[2]}/page").state is PageState.DEAD
 
 
 def test_a_page_without_end_is_read_up_to_a_limit(site: tuple[str, list[str]]) -> None:
@@ -241,3 +270,21 @@ def test_no_page_is_taken_for_dead_if_no_site_answers(world: World, site: tuple[
     assert states(gone) == [PageState.UNKNOWN]
     assert states(gone, f"{address}/one") == [PageState.DEAD, PageState.LIVE]
     allowed.close()
+
+
+def test_pages_are_not_read_far_ahead_of_what_is_stored(world: World) -> None:
+    world.study(200)
+    asked: list[str] = []
+
+    class Fast(LiveCheck):
+        def check(self, url: str) -> Checked:
+            asked.append(url)
+            return Checked(PageState.LIVE, "read", b"<p>A page")
+
+    ahead: list[int] = []
+    found = StudyPages(world.database, Fast()).check(
+        SLUG, lambda page, state, why: ahead.append(len(asked) - len(ahead)), who="ada"
+    )
+    assert found == {PageState.LIVE: 200}
+    assert max(ahead) <= READ_AHEAD
+    assert sorted(asked) == sorted(page.url for page in world.studies.pages.all(SLUG))

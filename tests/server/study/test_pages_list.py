@@ -57,6 +57,53 @@ def test_all_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
     assert "secret" not in str(caught.value)
 
 
+NO_HOSTS = (
+    *("www.example.org%20", "%41.org", "a|b.org", "foo<bar>.org", "a^b.org", "a\\b.org", "xn--a", "xn--", "\u00ad"),
+    *("256.256.256.256", "1.2.3.4.5", "1.2.3", "0x7f.1", "09.1.1.1", "a.1", "a.0x", "[::1%25eth0]", "１.2.3.999"),
+)
+
+
+@pytest.mark.parametrize("host", NO_HOSTS)
+def test_hosts_that_no_browser_would_ask_are_refused(tmp_path: Path, host: str) -> None:
+    with pytest.raises(PageListError, match=r"line 2 has .*(host|not an address)"):
+        read(tmp_path, f"url\nhttp://{host}/\n")
+
+
+@pytest.mark.parametrize(
+    ("url", "stored"),
+    [
+        ("https://a.example", "https://a.example/"),
+        ("HTTPS://A.Example/B?C=D", "https://a.example/B?C=D"),
+        ("https://a.example:443/", "https://a.example/"),
+        ("http://a.example:80", "http://a.example/"),
+        ("http://a.example:443/", "http://a.example:443/"),
+        ("https://a.example?x=1", "https://a.example/?x=1"),
+        ("https://my_blog.r3---sn.example/", "https://my_blog.r3---sn.example/"),
+        ("http://Straße.example/ü", "http://xn--strae-oqa.example/ü"),
+        ("http://日本。example/", "http://xn--wgv71a.example/"),
+        ("http://１２７.0.0.1:8000/", "http://127.0.0.1:8000/"),
+        ("http://[2001:DB8:0::1]:80/", "http://[2001:db8::1]/"),
+    ],
+)
+def test_addresses_are_stored_in_one_form(tmp_path: Path, url: str, stored: str) -> None:
+    assert [page.url for page in read(tmp_path, f"url\n{url}\n")] == [stored]
+    if url != stored:
+        with pytest.raises(PageListError, match="line 3 has the same url as line 2"):
+            read(tmp_path, f"url\n{url}\n{stored}\n")
+
+
+def test_a_fragment_is_refused_as_a_task_is_a_whole_page(tmp_path: Path) -> None:
+    with pytest.raises(PageListError, match="line 2 has a url with a fragment"):
+        read(tmp_path, "url\nhttps://a.example/#masks\nhttps://a.example/\n")
+
+
+def test_a_page_that_is_written_in_another_way_is_the_one_that_is_there(small_world: World, tmp_path: Path) -> None:
+    small_world.study(3)
+    (tmp_path / "again.csv").write_text("url,truth\nHTTPS://Pages.Example:443/1,politics\n")
+    done = small_world.studies.pages.import_file(SLUG, tmp_path / "again.csv", who="ada")
+    assert (done.added, done.changed) == (0, 1)
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [

@@ -13,11 +13,12 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import quote, urljoin, urlsplit
 
+from eitr.server.domain.study.page_address import host_name
 from eitr.server.domain.study.page_state import PageState
 
 SECONDS = 20.0
@@ -27,6 +28,8 @@ GONE = (404, 410, 451)
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
 GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 """All public addresses of IPv6 are in it. Others may lead to private networks, as those of a network's own NAT64 do."""
+NOT_PUBLIC = [ipaddress.ip_network(one) for one in ("192.0.0.0/24", "3fff::/20")]
+"""Protocol assignments and documentation: older versions of Python take them for public."""
 USER_AGENT = "eitr"
 
 
@@ -82,7 +85,8 @@ class LiveCheck:
             late = time.monotonic() >= deadline
             told = f"no answer within {self.seconds:g} s" if late else f"failed: {type(error).__name__}"
             return Checked(PageState.DEAD, told, reached=False)
-        return Checked(PageState.DEAD, f"more than {self.redirects} redirects")
+        # A site that wants cookies or a consent first leads programs in circles, and people to the page.
+        return Checked(PageState.UNKNOWN, f"more than {self.redirects} redirects")
 
     def _ask(self, url: str, deadline: float) -> "Checked | str":
         """Return what was found at one address, or where it redirects to."""
@@ -91,11 +95,11 @@ class LiveCheck:
             raise _NotAskedError("the address is not http or https")
         secure = parts.scheme == "https"
         port = parts.port or (443 if secure else 80)
-        host = parts.hostname if ":" in parts.hostname else parts.hostname.encode("idna").decode()
-        address = self._public_address(host, port, deadline)
+        host = host_name(parts.hostname)
+        addresses = self._public_addresses(host, port, deadline)
         made = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         connection = made(host, port)
-        with _connected(address, deadline, host if secure else None) as connection.sock:
+        with _connected(addresses, port, deadline, host if secure else None) as connection.sock:
             target = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
             if parts.query:
                 target += "?" + quote(parts.query, safe="/%:@!$&'()*+,;=~-._?")
@@ -107,7 +111,7 @@ class LiveCheck:
     def _found(self, response: http.client.HTTPResponse, deadline: float) -> "Checked | str":
         location = response.headers.get("Location")
         if 300 <= response.status < 400 and location:
-            return location
+            return location.encode("latin-1").decode("utf-8", "replace")  # http.client takes all bytes for Latin-1
         if response.status in GONE:
             raise _FailedError(f"the site answers {response.status}")
         if not 200 <= response.status < 300:
@@ -115,22 +119,27 @@ class LiveCheck:
         kind = response.headers.get_content_type()
         if not kind.startswith("text/") and not kind.endswith("xml"):
             raise _FailedError(f"not a page, but {kind:.60}")
-        content = bytearray()
-        while len(content) <= self.largest and (part := response.read1(65536)):
-            content += part
+        content, whole = bytearray(), True
+        try:
+            while len(content) <= self.largest and (part := response.read1(65536)):
+                content += part
+        except http.client.IncompleteRead:
+            whole = False
         if time.monotonic() >= deadline:  # then the connection was ended, which looks like the end of the page
             raise _FailedError(f"not complete within {self.seconds:g} s")
+        if not whole or (response.length and len(content) <= self.largest):  # so many bytes are missing
+            return Checked(PageState.UNKNOWN, "the site ended the connection before the page was complete")
         if len(content) > self.largest:
             return Checked(PageState.LIVE, f"longer than {self.largest} bytes")
         return Checked(PageState.LIVE, "read", bytes(content), response.headers.get("Content-Type"))
 
-    def _public_address(self, host: str, port: int, deadline: float) -> tuple[str, int]:
+    def _public_addresses(self, host: str, port: int, deadline: float) -> list[str]:
         found = _looked_up(host, port, deadline)
         if not found:
             raise _UnknownNameError("the name of the site is unknown")
         if not self.allow_private and not all(is_public(address) for address in found):
             raise _NotAskedError("the address belongs to this machine or to a private network")
-        return found[0], port
+        return found
 
 
 def is_public(address: str) -> bool:
@@ -140,6 +149,8 @@ def is_public(address: str) -> bool:
     [True, False, False, False, False, False]
     >>> [is_public(one) for one in ("::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "0.0.0.0", "224.0.0.1")]
     [False, False, False, False, False]
+    >>> [is_public(one) for one in ("192.0.0.8", "::ffff:192.0.0.1", "3fff::1", "3fff:fff::1")]
+    [False, False, False, False]
     >>> [is_public(one) for one in ("2606:2800:21f::1", "64:ff9b:1::7f00:1", "fec0::1", "::7f00:1", "::ffff:0:7f00:1")]
     [True, False, False, False, False]
     """
@@ -151,10 +162,10 @@ def is_public(address: str) -> bool:
         if found.teredo is not None:
             return False
         if inner is not None:
-            return inner.is_global and not inner.is_multicast
+            return is_public(str(inner))
         if found not in GLOBAL_UNICAST:
             return False
-    return found.is_global and not found.is_multicast
+    return found.is_global and not found.is_multicast and not any(found in network for network in NOT_PUBLIC)
 
 
 def _looked_up(host: str, port: int, deadline: float) -> list[str]:
@@ -175,13 +186,29 @@ def _looked_up(host: str, port: int, deadline: float) -> list[str]:
         raise TimeoutError from None
 
 
+def _first_connection(addresses: Sequence[str], port: int, deadline: float) -> socket.socket:
+    """Connect to the first address that answers: a site may have one for IPv6, and this machine no way there."""
+    for place, address in enumerate(addresses, 1):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        try:
+            # One that is silent leaves time for the others.
+            return socket.create_connection((address, port), timeout=left / (len(addresses) - place + 1))
+        except OSError:
+            if place == len(addresses):
+                raise
+    raise TimeoutError
+
+
 @contextmanager
-def _connected(address: tuple[str, int], deadline: float, secure_name: str | None) -> Iterator[socket.socket]:
+def _connected(
+    addresses: Sequence[str], port: int, deadline: float, secure_name: str | None
+) -> Iterator[socket.socket]:
     """Connect; at the deadline the connection ends, however slowly bytes come."""
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    plain = socket.create_connection(address, timeout=left)
+    plain = _first_connection(addresses, port, deadline)
+    left = max(0.001, deadline - time.monotonic())
+    plain.settimeout(left)
     connection: socket.socket = plain
     if secure_name is not None:
         context = ssl.create_default_context()

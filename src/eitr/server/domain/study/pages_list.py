@@ -1,13 +1,12 @@
 """The pages of a study: imported from a CSV file, checked on request, with archived copies."""
 
-from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -22,6 +21,7 @@ from eitr.server.domain.clock import now
 from eitr.server.domain.errors import InvalidInputError
 from eitr.server.domain.study.archived_copy import LARGEST_COPY, harmless
 from eitr.server.domain.study.live_check import Checked, LiveCheck
+from eitr.server.domain.study.page_address import page_address
 from eitr.server.domain.study.page_state import PageState
 from eitr.server.domain.study.register import StudyStatus, locked
 from eitr.taxonomy import NAMES
@@ -29,10 +29,10 @@ from eitr.taxonomy import NAMES
 COLUMNS = ("url", "topic", "truth", "copy")
 LARGEST_FILE = 8 << 20
 MOST_PAGES = 20_000
-LONGEST_URL = 2000
-"""In bytes: longer ones fit into no index of PostgreSQL."""
 LONGEST_TOPIC = 100
 CHECKS_AT_ONCE = 8
+READ_AHEAD = 4 * CHECKS_AT_ONCE
+"""So many pages, of up to 4 MiB each, may wait in memory until what was found before them is stored."""
 MOST_NAMED = 20
 """So many errors are told one by one."""
 
@@ -153,14 +153,11 @@ class StudyPages:
             if report is not None:
                 report(page, checked.state, reason)
 
-        with ThreadPoolExecutor(CHECKS_AT_ONCE, "live-check") as pool:
-            for page, checked in zip(
-                pages, pool.map(self._live_check.check, (page.url for page in pages)), strict=True
-            ):
-                if checked.reached:
-                    note(page, checked)
-                else:
-                    unreached.append((page, checked))
+        for page, checked in self._each_checked(pages):
+            if checked.reached:
+                note(page, checked)
+            else:
+                unreached.append((page, checked))
         # If not one site answers, it is this machine that has no connection.
         connected = bool(found)
         for page, checked in unreached:
@@ -169,6 +166,19 @@ class StudyPages:
             detail = {"study": slug, **{state.value: count for state, count in found.items()}}
             session.add(AuditRow(at=now(), who=who, action="checked the pages of a study", detail=detail))
         return dict(found)
+
+    def _each_checked(self, pages: Sequence[StudyPage]) -> Iterator[tuple[StudyPage, Checked]]:
+        """Yield what is found of each page, in their order."""
+        asked: deque[tuple[StudyPage, Future[Checked]]] = deque()
+        with ThreadPoolExecutor(CHECKS_AT_ONCE, "live-check") as pool:
+            for page in pages:
+                asked.append((page, pool.submit(self._live_check.check, page.url)))
+                if len(asked) == READ_AHEAD:
+                    first, answer = asked.popleft()
+                    yield first, answer.result()
+            while asked:
+                first, answer = asked.popleft()
+                yield first, answer.result()
 
     def _archived(self, slug: str, page: StudyPage, checked: Checked) -> str:
         try:
@@ -230,26 +240,12 @@ def _check_columns(path: Path, fields: dict[str, str]) -> None:
 
 def _page(fields: dict[str, str], copies: Path | None) -> ListedPage:
     url, topic, truth, copy = (fields.get(name, "").strip() for name in COLUMNS)
-    _check_url(url)
+    url = page_address(url)
     if len(topic) > LONGEST_TOPIC or not topic.isprintable():
         raise InputError(f"has a topic that is longer than {LONGEST_TOPIC} characters, or not on one line")
     if truth and truth not in NAMES:
         raise InputError(f"has the truth {truth!r:.60}, which is none of the classes {', '.join(NAMES)}")
     return ListedPage(url, topic or None, truth or None, _read_copy(copy, copies) if copy else None)
-
-
-def _check_url(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        known = False
-    if not known or not url.isprintable() or " " in url:
-        raise InputError(f"has the url {url!r:.100}, which is not an address that begins with http:// or https://")
-    if parts.username is not None or parts.password is not None:
-        raise InputError("has a url with a user name or a password: remove them")
-    if len(url.encode()) > LONGEST_URL:
-        raise InputError(f"has a url that is longer than {LONGEST_URL} bytes")
 
 
 def _read_copy(name: str, folder: Path | None) -> bytes:

@@ -1,0 +1,72 @@
+"""Addresses of pages, written in one way: browsers can open them, and a page has one address only."""
+
+import ipaddress
+import re
+from urllib.parse import urlsplit, urlunsplit
+
+import idna
+
+from eitr.errors import InputError
+
+LONGEST_URL = 2000
+"""In bytes: longer ones fit into no index of PostgreSQL."""
+DEFAULT_PORTS = {"http": 80, "https": 443}
+FORBIDDEN = re.compile(r"[\x00-\x20\x7f#%/:<>?@\[\\\]^|]")
+"""No host has them, according to the URL standard that browsers follow. It decodes %41 first; here, % is refused."""
+NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+DOTS = re.compile("[.\u3002\uff0e\uff61]")
+
+
+def page_address(url: str) -> str:
+    """Return the address of a page in the one form that it is stored in; refuse what is none.
+
+    >>> page_address("HTTPS://Www.Example.org:443"), page_address("http://bücher.example/Ü?q=1")
+    ('https://www.example.org/', 'http://xn--bcher-kva.example/Ü?q=1')
+    """
+    try:
+        parts = urlsplit(url)
+        port, known = parts.port, parts.scheme in DEFAULT_PORTS and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        known = False
+    if not known or not url.isprintable() or " " in url:
+        raise InputError(f"has the url {url!r:.100}, which is not an address that begins with http:// or https://")
+    if parts.username is not None or parts.password is not None:
+        raise InputError("has a url with a user name or a password: remove them")
+    if len(url.encode()) > LONGEST_URL:
+        raise InputError(f"has a url that is longer than {LONGEST_URL} bytes")
+    if "#" in url:
+        raise InputError("has a url with a fragment, the part from # on: remove it, a task is always a whole page")
+    try:
+        host = host_name(parts.hostname or "")
+    except ValueError:
+        raise InputError(
+            f"has a url whose host {parts.hostname!r:.100} is neither a valid name nor an IP address"
+        ) from None
+    place = f"[{host}]" if ":" in host else host
+    if port not in (None, DEFAULT_PORTS[parts.scheme]):
+        place += f":{port}"
+    return urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
+
+
+def host_name(host: str) -> str:
+    """Return a host as browsers ask for it, in ASCII; a ValueError says that no browser would.
+
+    >>> host_name("faß.example"), host_name("2001:DB8::1"), host_name("my_blog.example.org")
+    ('xn--fa-hia.example', '2001:db8::1', 'my_blog.example.org')
+    """
+    if "%" in host:
+        raise ValueError("a host has no %")
+    if ":" in host:
+        return str(ipaddress.IPv6Address(host))
+    name = ".".join(_ascii_label(label) for label in DOTS.split(host.lower()))
+    if FORBIDDEN.search(name):
+        raise ValueError("a character that no host has")
+    # What ends with a number is an IPv4 address, and not a name.
+    return str(ipaddress.IPv4Address(name)) if NUMBER.fullmatch(name.rstrip(".").rpartition(".")[2]) else name
+
+
+def _ascii_label(label: str) -> str:
+    # The rules for international names would refuse some ASCII ones that exist, as with an underscore.
+    if label.isascii() and not label.startswith("xn--"):
+        return label
+    return idna.encode(label, uts46=True).decode()
