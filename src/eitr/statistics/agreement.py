@@ -9,9 +9,10 @@ about agreement and is left out.
     kappa            (mean_i P_i - P_e) / (1 - P_e)
 
 For equally many ratings per page this is Fleiss' definition (Measuring nominal scale agreement among many raters,
-Psychological Bulletin 76, 1971, 378-382); for others, that of Gwet (Handbook of Inter-Rater Reliability, 4th ed., 2014,
-section 2.4). Kappa is 1 for perfect agreement, 0 for that of chance, and undefined (NaN) where all ratings name one
-class.
+Psychological Bulletin 76, 1971, 378-382). For others, Gwet (Handbook of Inter-Rater Reliability, 4th ed., 2014, section
+2.4) has the same formulas, but takes p_j from pages with one rating, too. Here both means are over the same pages, so
+that chance and agreement are about the same classes. Kappa is 1 for perfect agreement, 0 for that of chance, and
+undefined (NaN) where all ratings name one class.
 """
 
 import itertools

@@ -135,13 +135,21 @@ def _roc(details: Sequence[VersionDetail]) -> Chart | None:
 
 
 def _reputations(found: Analysis) -> Chart | None:
-    known = [(one, one["participants"]) for one in found.reputations]
-    if not any(count for _, count in known):
+    least = [_least(one["participants"]) for one in found.reputations]
+    if not any(least):
         return None
-    most = max((count for _, count in known if isinstance(count, int)), default=1) or 1
     rows = [
-        (f"{one['from']:.1f}–{one['to']:.1f}", (1 if count == FEW else count) / most if count else 0.0, str(count))
-        for one, count in known
+        (f"{one['from']:.1f}–{one['to']:.1f}", count / max(least), str(one["participants"]))
+        for one, count in zip(found.reputations, least, strict=True)
     ]
-    told = "How many participants of the study ended with which reputation."
+    told = "About how many participants of the study ended with which reputation."
     return bars("reputations", "Reputations of participants", told, ("Reputation", "Participants"), rows)
+
+
+def _least(count: int | str) -> int:
+    """Return the smallest number that a range of counts stands for.
+
+    >>> _least(0), _least("fewer than 3"), _least("6 to 8")
+    (0, 1, 6)
+    """
+    return 1 if count == FEW else int(str(count).partition(" ")[0])

@@ -41,12 +41,12 @@ class RatedPage:
     """How many raters chose each class, those that somebody chose."""
     agreed: str | None
     decided: str | None
-    """What somebody decided where raters disagree."""
+    """What somebody decided where raters disagree, or did before they agreed."""
 
     @property
     def label(self) -> str | None:
-        """The class that counts."""
-        return self.decided or self.agreed
+        """The class that counts: a decision does only as long as raters disagree."""
+        return self.agreed or self.decided
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """The numbers of a study's report: agreement, reputations, and how versions of the model do on the study's pages.
 
-Everything here may be published: people have random names, counts of one or two people are not told where they would
-point at somebody, and there are no ids, addresses or moments.
+Everything here may be published: there are no ids, addresses or moments, nothing is told person by person, and no group
+of one or two people is counted, nor do counts differ by one or two, which would tell the same.
 """
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -23,6 +23,8 @@ FEWEST = 3
 """Smaller groups of people are not counted: a number of one or two can point at somebody."""
 BINS = 10
 FEW = f"fewer than {FEWEST}"
+NOT_TOLD = "not told"
+"""Of a larger count that another one would make tell of one or two people: 8 of whom 7 finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Analysis:
     expert_pairs: list[dict[str, Any]]
     participants: Agreement | None
     people: list[dict[str, Any]]
-    """Of each person: random name, number of labels, share of labels that are the ground truth."""
+    """How many people chose the ground truth for which share of their pages."""
     with_truth: dict[str, Any] | None
     """How far all collected labels, and the label that most people chose, are the ground truth."""
     pages: list[dict[str, Any]]
@@ -97,6 +99,7 @@ def analysis(data: StudyData, models: Sequence[tuple[int, Classifier]]) -> Analy
     judged = [page for page in data.pages if page.truth is not None and page.content is not None]
     scores, details, majority = _versions(judged, models)
     sources = Counter(page.source for page in data.pages if page.source)
+    told, rest = _people_counts(data)
     return Analysis(
         study={
             "study": data.study.slug,
@@ -106,7 +109,7 @@ def analysis(data: StudyData, models: Sequence[tuple[int, Classifier]]) -> Analy
             "pages_per_person": data.study.settings.pages_per_person,
             "uses_per_page": data.study.settings.uses_per_page,
         },
-        counts=_counts(data),
+        counts=told | {"median_minutes": _median_minutes(data)},
         classes=list(NAMES),
         experts=_agreement(data.ratings, len(data.pages)),
         expert_pairs=[_without_nan(asdict(pair)) for pair in pairwise_agreement(data.ratings)],
@@ -115,16 +118,16 @@ def analysis(data: StudyData, models: Sequence[tuple[int, Classifier]]) -> Analy
         with_truth=_with_truth(data),
         pages=_pages(data),
         truth={"pages": len(data.pages), **{name: sources[name] for name in SOURCES}, "judged": len(judged)},
-        reputations=_histogram(data.reputations),
+        reputations=histogram(data.reputations, "participants"),
         majority=majority,
         versions=scores,
         details=details,
-        exclusions=_exclusions(data, judged),
+        exclusions=_exclusions(data, judged, rest),
     )
 
 
 def suppressed(count: int) -> int | str:
-    """Return a count of people; one or two are not told.
+    """Return how many people labelled a page; one or two are not told.
 
     >>> suppressed(0), suppressed(2), suppressed(3)
     (0, 'fewer than 3', 3)
@@ -132,12 +135,56 @@ def suppressed(count: int) -> int | str:
     return FEW if 0 < count < FEWEST else count
 
 
-def _counts(data: StudyData) -> dict[str, Any]:
+def told_together(counts: Mapping[str, int]) -> dict[str, int | str]:
+    """Return counts of the same people; one that differs from an earlier one by one or two is not told.
+
+    >>> told_together({"labelled": 7, "finished": 7, "consented": 8, "invited": 10, "withdrawn": 1})
+    {'labelled': 7, 'finished': 7, 'consented': 'not told', 'invited': 10, 'withdrawn': 'fewer than 3'}
+    """
+    exact, told = {0}, dict[str, int | str]()
+    for name, count in counts.items():
+        if any(0 < abs(count - one) < FEWEST for one in exact):
+            told[name] = FEW if count < FEWEST else NOT_TOLD
+        else:
+            exact.add(count)
+            told[name] = count
+    return told
+
+
+def _people_counts(data: StudyData) -> tuple[dict[str, Any], dict[str, int | str]]:
+    """Return how many people came how far, and how many withdrew, did not finish or do not let labels be collected.
+
+    Who is counted in the latter is the difference of two of the former, and is told if both are.
+    """
     monitor = data.monitor
-    names = ("invited", "consented", "installed", "started", "finished", "withdrawn")
-    found: dict[str, Any] = {name: suppressed(getattr(monitor, name)) for name in names}
-    enough = monitor.finished >= FEWEST and monitor.median_minutes is not None
-    return found | {"median_minutes": round(monitor.median_minutes or 0.0, 1) if enough else None}
+    came = {name: getattr(monitor, name) for name in ("invited", "consented", "installed", "started", "finished")}
+    chain = told_together(
+        {
+            "labelled": len(data.labels),  # first: all numbers about labels are told of so many
+            "finished": monitor.finished,
+            "consented": monitor.consented,
+            "collecting": monitor.consented - data.without_collection,
+            "ever consented": monitor.consented + monitor.withdrawn,
+            **came,
+        }
+    )
+
+    def difference(most: str, least: str, count: int) -> int | str:
+        if count < FEWEST:
+            return suppressed(count)
+        return count if isinstance(chain[most], int) and isinstance(chain[least], int) else NOT_TOLD
+
+    rest = {
+        "withdrawn": difference("ever consented", "consented", monitor.withdrawn),
+        "unfinished": difference("consented", "finished", data.unfinished),
+        "without collection": difference("consented", "collecting", data.without_collection),
+    }
+    return {**{name: chain[name] for name in came}, "withdrawn": rest["withdrawn"]}, rest
+
+
+def _median_minutes(data: StudyData) -> float | None:
+    minutes = data.monitor.median_minutes
+    return round(minutes, 1) if minutes is not None and data.monitor.finished >= FEWEST else None
 
 
 def _agreement(choices: dict[str, dict[int, str]], pages: int) -> Agreement | None:
@@ -156,12 +203,15 @@ def _truth(data: StudyData) -> dict[int, str]:
 
 
 def _people(data: StudyData) -> list[dict[str, Any]]:
-    truth, found = _truth(data), []
-    for name, mine in data.labels.items():
-        right = [truth[page] == label for page, label in mine.items() if page in truth]
-        share = round(float(np.mean(right)), 4) if right else None
-        found.append({"person": name, "labels": len(mine), "judged": len(right), "agreement with the truth": share})
-    return found
+    """Return how many people reached which agreement with the truth, and nothing person by person.
+
+    A number of labels alone would point at whoever did not finish.
+    """
+    if not data.labels:
+        return []
+    truth = _truth(data)
+    right = [[truth[page] == label for page, label in mine.items() if page in truth] for mine in data.labels.values()]
+    return histogram([float(np.mean(one)) for one in right if one], "people")
 
 
 def _with_truth(data: StudyData) -> dict[str, Any] | None:
@@ -209,12 +259,31 @@ def _choices(row: NDArray[np.int64]) -> dict[str, Any]:
     return {"labels": labels, **dict(zip(NAMES, told, strict=True))}
 
 
-def _histogram(values: Sequence[float]) -> list[dict[str, Any]]:
-    found, edges = np.histogram(np.clip(values, 0.0, 1.0), bins=BINS, range=(0.0, 1.0))
-    return [
-        {"from": round(float(low), 2), "to": round(float(high), 2), "participants": suppressed(int(count))}
-        for count, low, high in zip(found, edges[:-1], edges[1:], strict=True)
-    ]
+def histogram(values: Sequence[float], what: str) -> list[dict[str, Any]]:
+    """Return how many values from 0 to 1 are in which bin: nobody's, or those of at least `FEWEST` people.
+
+    Bins grow until it is so. Counts are ranges, because their sum would tell of the few who are in no bin.
+    """
+    counted, edges = np.histogram(np.clip(values, 0.0, 1.0), bins=BINS, range=(0.0, 1.0))
+    bins: list[tuple[float, float, int]] = []
+    for count, low, high in zip(counted.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        if bins and 0 < bins[-1][2] < FEWEST:
+            low, count = bins[-1][0], bins.pop()[2] + count
+        bins.append((low, high, count))
+    while len(bins) > 1 and 0 < bins[-1][2] < FEWEST:  # no bin is left to grow into: the ones before grow
+        _, high, count = bins.pop()
+        bins[-1] = (bins[-1][0], high, bins[-1][2] + count)
+    return [{"from": round(low, 2), "to": round(high, 2), what: count_range(count)} for low, high, count in bins]
+
+
+def count_range(count: int) -> int | str:
+    """Return about how many people there are.
+
+    >>> count_range(0), count_range(2), count_range(3), count_range(7)
+    (0, 'fewer than 3', '3 to 5', '6 to 8')
+    """
+    least = count - count % FEWEST
+    return f"{least} to {least + FEWEST - 1}" if least else suppressed(count)
 
 
 def _versions(
@@ -242,18 +311,18 @@ def _versions(
     return scores, details, round(majority_share(truth), 4)
 
 
-def _exclusions(data: StudyData, judged: Sequence[StudiedPage]) -> list[dict[str, Any]]:
+def _exclusions(data: StudyData, judged: Sequence[StudiedPage], rest: Mapping[str, int | str]) -> list[dict[str, Any]]:
     """Return who and what is not in the numbers, and why."""
     tasks = data.monitor.tasks
     without_truth = sum(page.truth is None for page in data.pages)
     return [
         {"what": what, "how many": how_many, "reason": reason}
         for what, how_many, reason in (
-            ("people", suppressed(data.monitor.withdrawn), "withdrew; everything about them was deleted"),
-            ("people", suppressed(data.without_collection), "did not let their labels be collected"),
-            ("people", suppressed(data.unfinished), "did not end all tasks; what they labelled counts"),
-            ("participants", suppressed(data.muted), "were muted by the operator: their updates count for nothing"),
-            ("participants", suppressed(data.banned), "were banned by the operator"),
+            ("people", rest["withdrawn"], "withdrew; everything about them was deleted"),
+            ("people", rest["without collection"], "did not let their labels be collected"),
+            ("people", rest["unfinished"], "did not end all tasks; what they labelled counts"),
+            ("participants", count_range(data.muted), "were muted by the operator: their updates count for nothing"),
+            ("participants", count_range(data.banned), "were banned by the operator"),
             ("tasks", tasks.get("skipped", 0), "were skipped"),
             ("tasks", tasks.get("broken", 0) + tasks.get("replaced", 0), "had a page that was broken"),
             ("pages", without_truth, "have no ground truth: no version is judged by them"),

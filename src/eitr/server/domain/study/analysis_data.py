@@ -34,8 +34,8 @@ from eitr.server.domain.study.register import Study, StudyRegister
 from eitr.statistics.agreement import NOT_AGREED, agreed_labels
 from eitr.taxonomy import NAMES
 
-DISCUSSED, AGREED, GIVEN = SOURCES = ("adjudicated", "agreed by the experts", "given by the operator")
-"""Where the ground truth of a page comes from; the first that there is counts."""
+SOURCES = ("agreed by the experts", "adjudicated", "given by the operator")
+"""Where the ground truth of a page comes from: the first that there is, so a decision where experts disagree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def study_data(database: Database, register: StudyRegister, slug: str) -> StudyD
         agreed = agreed_classes(rated, len(rows))
         pages = []
         for number, row in enumerate(rows, 1):
-            found = (decisions.get(row.id), agreed.get(number), row.truth)
+            found = (agreed.get(number), decisions.get(row.id), row.truth)
             truth, source = next(((one, name) for one, name in zip(found, SOURCES, strict=True) if one), (None, None))
             pages.append(StudiedPage(number, truth, source, _content(row.copy)))
         people, unfinished, silent = _people(session, study, numbers)
