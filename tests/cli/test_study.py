@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from eitr.cli import app
 from eitr.errors import InputError
+from eitr.server.domain.study.tasks import TaskEvent
 from tests.server.study.world import World, page_list
 
 
@@ -53,8 +54,12 @@ def test_a_study_is_created_filled_opened_and_closed(folder: Path, tmp_path: Pat
     world = World(folder)
     study = world.studies.register.get("covid")
     assert (study.seed, study.settings.reward, study.settings.languages) == (5, True, ("de",))
-    world.begun(codes[0], slug="covid")
+    person = world.begun(codes[0], slug="covid")
+    for task in world.studies.tasks.all(person.id):
+        world.studies.tasks.note(person.id, task.id, TaskEvent.SKIPPED)
+    code = str(world.studies.people.progress(person.id).completion_code)
     world.close()
+    assert run(folder, "codes", "covid", code.lower(), "0123") == f"{code}\tvalid\n0123\tnot valid\n"
     [listed] = json.loads(run(folder, "list", "--json"))
     assert (listed["study"], listed["status"], listed["invited"], listed["consented"]) == ("covid", "open", 3, 1)
     assert "covid" in run(folder, "list")
@@ -86,3 +91,13 @@ def test_a_short_name_is_given_once_and_a_study_without_pages_does_not_open(fold
         run(folder, "create", "covid", "y")
     with pytest.raises(InputError, match="no page"):
         run(folder, "open", "covid")
+
+
+@pytest.mark.parametrize("columns", ["20", "80", "300"])
+def test_the_list_shows_whole_short_names(folder: Path, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    longest = "a-study-whose-short-name-has-40-letters-"
+    run(folder, "create", longest, "Pages")
+    heading, row = run(folder, "list").splitlines()
+    assert row.split()[:3] == [longest, "draft", "0"]
+    assert heading.split()[-2:] == ["withdrawn", "minutes"]

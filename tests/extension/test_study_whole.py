@@ -286,7 +286,7 @@ def rate(page: Any, operator: Operator, camera: Camera) -> None:
     ((name, link),) = [line.split("\t") for line in operator.run("raters", SLUG, "Grace")]
     assert name == "Grace"
     page.goto(link)
-    for number in range(1, LIVE + 2):
+    for number in range(1, LIVE + 1):  # not about the dead page
         page.wait_for_url(f"**/rate/{number}")
         if number == 1:
             camera.take(page, "rate")
@@ -294,7 +294,7 @@ def rate(page: Any, operator: Operator, camera: Camera) -> None:
         page.keyboard.press("Enter")
     page.wait_for_selector("text=All pages are rated")
     camera.take(page, "rated")
-    assert operator.run("raters", SLUG) == [f"Grace\t{LIVE + 1}"]
+    assert operator.run("raters", SLUG) == [f"Grace\t{LIVE}"]
 
 
 def ids_of_the_person(folder: Path) -> dict[str, str]:
@@ -306,12 +306,15 @@ def ids_of_the_person(folder: Path) -> dict[str, str]:
 
 
 def rewards(server: RealServer, browser: Any, camera: Camera) -> list[list[str]]:
-    """Return the list of rewards, as the operator downloads it in the dashboard."""
+    """Return the list of rewards, as the operator downloads it while the study is closed."""
     page = server.operator(browser)
     page.goto(f"{server.address}/studies/{SLUG}")
     camera.take(page, "desk")
+    page.click("text=Close the study")
     with page.expect_download() as downloading:
         page.click("text=Download the reward list")
+    page.click("text=Open the study again")
+    page.wait_for_selector("text=Close the study")
     return list(csv.reader(io.StringIO(Path(downloading.value.path()).read_text("utf-8-sig"))))
 
 

@@ -26,6 +26,8 @@ study = typer.Typer(
     pretty_exceptions_enable=False,
 )
 WHO = "command line"
+WIDEST = 200
+"""Short names are copied from the list: it is as wide as it has to be, also where a terminal wraps its lines."""
 Slug = Annotated[str, typer.Argument(help="The short name of the study, such as covid-2027.")]
 
 
@@ -169,6 +171,25 @@ def raters(
         print(f"{name}\t{address}/study/{slug}/rate#token={token}")
 
 
+@study.command()
+@needs_extra("server")
+def codes(
+    slug: Slug,
+    given: Annotated[list[str], typer.Argument(metavar="CODE...", help="Completion codes that people gave you.")],
+    folder: Folder = None,
+    database: Database = None,
+) -> None:
+    """Say of completion codes whether they are valid, and not whose they are.
+
+    Example: `eitr study codes covid-2027 1A2B3C4D5E6F`
+    """
+    with _studies(folder, database) as services:
+        services.register.get(slug)
+        found = services.people.valid_codes(slug, given)
+    for code, valid in found.items():
+        print(f"{code}\t{'valid' if valid else 'not valid'}")
+
+
 @study.command(name="list")
 @needs_extra("server")
 def list_(
@@ -190,11 +211,11 @@ def list_(
         print(json.dumps(listed, indent=2))
         return
     columns = ("invited", "consented", "installed", "started", "finished", "withdrawn")
-    table = Table("study", "status", *columns, "median minutes", box=None, pad_edge=False)
+    table = Table("study", "status", *columns, "minutes", box=None, pad_edge=False, collapse_padding=True)
     for one, counts in found:
         minutes = "" if counts.median_minutes is None else f"{counts.median_minutes:.1f}"
         table.add_row(one.slug, one.status.value, *(str(getattr(counts, name)) for name in columns), minutes)
-    Console().print(table)
+    Console(width=WIDEST).print(table)
 
 
 @contextmanager

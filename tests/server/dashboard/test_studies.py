@@ -6,8 +6,10 @@ import re
 import threading
 from contextlib import closing
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from lxml import html
 
 from eitr.server.dashboard.page_checks import PageChecks
 from eitr.server.dashboard.queries.agreement import agreement
@@ -77,7 +79,17 @@ def test_strangers_are_sent_to_the_sign_in_page(desk):
 
 
 def test_every_action_needs_the_token_of_the_session(desk):
-    actions = ("open", "close", "texts-changed", "settings", "invitations", "reminders", "contacts/delete", "check")
+    actions = (
+        "open",
+        "close",
+        "texts-changed",
+        "settings",
+        "invitations",
+        "reminders",
+        "contacts/delete",
+        "check",
+        "codes",
+    )
     for path in (*actions, "raters", "raters/1/remove", "decisions/1", "truth"):
         assert desk.operator.post(f"{DESK}/{path}", {"sure": "yes"}).status_code == 403, path
     assert desk.operator.post("/new-study", FORM).status_code == 403
@@ -219,6 +231,8 @@ def test_the_monitor_counts_and_lists_who_has_not_finished(desk):
 def test_the_reward_list_has_addresses_and_nothing_that_joins_them_to_labels(desk):
     first, _ = begun(desk, 2)
     desk.study.label(first, EACH)
+    desk.studies.register.close(SLUG, who="ada")
+    assert desk.operator.page(DESK).xpath("//a[@download]/@href") == [f"{DESK}/rewards.csv"]
     answer = desk.operator.get(f"{DESK}/rewards.csv")
     rows = list(csv.reader(io.StringIO(answer.text)))
     assert rows == [["email", "finished"], ["person0@example.org", "yes"], ["person1@example.org", "no"]]
@@ -227,6 +241,32 @@ def test_the_reward_list_has_addresses_and_nothing_that_joins_them_to_labels(des
     assert desk.operator.act(f"{DESK}/contacts/delete", sure="yes").status_code == 303
     assert desk.studies.contacts.reward_list(SLUG) == []
     assert ("ada", "deleted the e-mail addresses of a study", {"study": SLUG, "addresses": 2}) in desk.site.audit()
+
+
+def test_completion_codes_are_valid_or_not_and_tell_nothing_else(desk):
+    first, second = begun(desk, 2)
+    desk.study.label(first, EACH)
+    desk.study.label(second, EACH - 1)
+    code = desk.studies.people.progress(first).completion_code
+    answer = desk.operator.act(f"{DESK}/codes", codes=f" {code.lower()} \r\n0123456789AB\n\n{EVIL.replace(' ', '')}")
+    assert_well_made(answer.text, "codes")
+    shown: Any = html.fromstring(answer.text)
+    cells = [one.text_content() for one in shown.xpath("//tbody//*[self::th or self::td]")]
+    assert cells[:4] == [code, "valid", "0123456789AB", "not valid"]
+    assert cells.count("valid") == 1
+    for trace in (first, "@example.org", EVIL):
+        assert trace not in answer.text
+    assert desk.operator.act(f"{DESK}/codes", codes=" ").status_code == 400
+    desk.studies.people.withdraw(first)
+    assert "0 of 1 code is valid" in desk.operator.act(f"{DESK}/codes", codes=code).text
+
+
+def test_there_is_no_reward_list_while_people_label(desk):
+    desk.study.label(begun(desk)[0], EACH)
+    answer = desk.operator.get(f"{DESK}/rewards.csv")
+    assert (answer.status_code, "close it first" in answer.text) == (400, True)
+    assert "@example.org" not in answer.text
+    assert desk.operator.page(DESK).xpath("//a[@download]") == []
 
 
 def test_reminders_reach_those_who_have_not_finished_one_by_one(make_site, tmp_path):
@@ -293,13 +333,19 @@ def test_without_ratings_there_is_no_agreement(desk):
     assert desk.operator.act(f"{DESK}/truth").status_code == 400
 
 
-def test_a_class_is_agreed_if_half_of_the_pairs_name_it():
+def test_the_most_frequent_class_is_agreed_if_half_of_the_pairs_agree():
     pages = [StudyPage(n, f"https://{n}.example/", None, None, PageState.UNKNOWN, None, False) for n in range(3)]
     four = {"a": {0: "health", 1: "health"}, "b": {0: "health", 1: "health"}, "c": {0: "health", 1: "politics"}}
     found = agreement(pages, {**four, "d": {0: "politics", 1: "politics", 2: "religion"}}, {1: "politics"})
     assert found.labels == {0: "health", 1: "politics"}  # 3 of 6 pairs; decided; one rating is no agreement
     assert [one.id for one in found.disputed] == [1]
     assert found.kappa is not None
+
+
+def test_a_decision_counts_only_as_long_as_raters_disagree():
+    pages = [StudyPage(0, "https://0.example/", None, None, PageState.UNKNOWN, None, False)]
+    assert agreement(pages, {"a": {0: "health"}, "b": {0: "politics"}}, {0: "religion"}).labels == {0: "religion"}
+    assert agreement(pages, {"a": {0: "health"}, "b": {0: "health"}}, {0: "religion"}).labels == {0: "health"}
 
 
 def test_titles_and_pages_cannot_run_scripts(desk):

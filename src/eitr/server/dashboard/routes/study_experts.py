@@ -32,7 +32,6 @@ def shown(server: Server, who: SignedIn, slug: Slug, number: Page = 1, notice: s
         notice=notice,
         study=server.studies.register.get(slug),
         raters=server.studies.raters.all(slug),
-        pages=sum(server.studies.monitor.of(server.studies.register.get(slug)).pages.values()),
         found=found,
         disputed=cut(found.disputed, number),
         least=LEAST_AGREEMENT,

@@ -9,6 +9,8 @@ from eitr.server.dashboard.routes.studies import Slug, own_address
 from eitr.server.dashboard.spreadsheet import csv_text
 from eitr.server.delivery.mail import Letter
 from eitr.server.domain.audit import note as note_action
+from eitr.server.domain.errors import InvalidInputError
+from eitr.server.domain.study.register import StudyStatus
 from eitr.server.domain.study.reminders import check_note, note_invitations, remind
 from eitr.server.web.dependencies import Server
 from eitr.server.web.forms import SubmittedForm
@@ -18,6 +20,7 @@ MOST = 500
 LONGEST_NOTE = 200
 LONGEST_SUBJECT = 150
 LONGEST_LETTER = 5000
+LONGEST_CODES = 10_000
 
 
 @router.post("/invitations")
@@ -47,11 +50,23 @@ def reminded(server: Server, who: CsrfCheckedOperator, sent: SubmittedForm, slug
 
 @router.get("/rewards.csv")
 def rewards(server: Server, who: SignedIn, slug: Slug) -> Response:
-    """Send the addresses, and whether their owners have finished: nothing else is known about them here."""
-    server.studies.register.get(slug)
+    """Send the addresses, and whether their owners have finished: nothing else is known about them here.
+
+    Not while people label: who asked again and again would see whose address came, and who finished, at which moment.
+    """
+    if server.studies.register.get(slug).status is not StudyStatus.CLOSED:
+        raise InvalidInputError("There is a reward list once the study is closed: close it first.")
     listed = server.studies.contacts.reward_list(slug)
     note_action(server.database, who.name, "exported the reward list of a study", study=slug, addresses=len(listed))
     return csv_file(f"{slug}-rewards", [("email", "finished"), *listed])
+
+
+@router.post("/codes")
+def codes_checked(server: Server, who: CsrfCheckedOperator, sent: SubmittedForm, slug: Slug) -> Response:
+    """Say which completion codes are valid."""
+    codes = sent.prose("codes", longest=LONGEST_CODES, needed="Paste the codes, one per line.").split()
+    study = server.studies.register.get(slug)
+    return page("study_codes.html", who=who, study=study, codes=server.studies.people.valid_codes(slug, codes))
 
 
 @router.post("/contacts/delete")

@@ -1,7 +1,7 @@
 """The people of a study: they begin with a code and their consent, and may withdraw at any time."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -121,6 +121,16 @@ class People:
         mine = (StudyRow.slug == slug, StudyPersonRow.secret_hash == secret_hash(secret))
         with self._database.reading() as session:
             return session.scalar(query.where(*mine))
+
+    def valid_codes(self, slug: str, codes: Sequence[str]) -> dict[str, bool]:
+        """Say of completion codes whether somebody in a study has them; not who, nor anything else."""
+        written = [code.strip().upper() for code in codes]
+        query = select(StudyPersonRow.completion_code).join(StudyRow, StudyRow.id == StudyPersonRow.study)
+        with self._database.reading() as session:
+            known = set(
+                session.scalars(query.where(StudyRow.slug == slug, StudyPersonRow.completion_code.in_(written)))
+            )
+        return {code: code in known for code in written}
 
     def of_participant(self, participant: str) -> str | None:
         """Return the person to whom a participant's browser belongs; None if they are in no study."""
