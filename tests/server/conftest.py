@@ -20,6 +20,14 @@ from tests.server.waiting import until
 _names = itertools.count(1)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves the long ones out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have tests that are about rules, and not about what is stored, run with one database on most days."""
+    for item in items:
+        if item.get_closest_marker("either_database") is not None and "[postgresql" in item.name:
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """A real Chromium; without one the test is skipped."""

@@ -29,6 +29,8 @@ from tests.server.federation import Federation
 from tests.server.receivers import HttpReceiver, MailReceiver, certificate_of, silent_server
 from tests.server.waiting import until
 
+pytestmark = pytest.mark.either_database
+
 SECRET = "0123456789abcdef-secret"
 MESSAGE = Message(id="m", event=Event.TEST, kind="test", what="What happened.", do="Do this.", raised=now())
 

@@ -21,6 +21,8 @@ from eitr.server.domain.backup import back_up, restore
 from eitr.server.settings import ServerSettings, read_settings
 from tests.server.federation import Federation
 
+pytestmark = pytest.mark.either_database
+
 pytest.importorskip("dp_accounting", reason="noise on published models needs it; install eitr[formal]")
 
 FORMAL: dict[str, Any] = {"rule": "fedavg", "quorum": 4, "maximum": 4, "published_noise": 2.0}

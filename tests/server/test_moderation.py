@@ -22,6 +22,8 @@ from eitr.server.domain.moderation import Measure
 from eitr.server.domain.participants import Access
 from tests.server.federation import Clock, Federation
 
+pytestmark = pytest.mark.either_database
+
 
 @pytest.mark.parametrize("measure", Measure)
 def test_an_update_of_somebody_muted_or_banned_changes_nothing(federation: Federation, measure: Measure) -> None:

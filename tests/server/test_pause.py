@@ -10,6 +10,8 @@ from eitr.server.db.tables import AuditRow, RoundRow, RoundStatus, SwitchRow
 from eitr.server.domain import switches
 from eitr.server.domain.errors import BusyError
 
+pytestmark = pytest.mark.either_database
+
 
 def status_of(federation, number):
     return federation.rounds.get(number).status

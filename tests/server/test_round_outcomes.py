@@ -10,6 +10,8 @@ from eitr.server.domain.models import publish, roll_back
 from eitr.server.domain.round_outcomes import RoundOutcome, RoundOutcomes, SentRound
 from tests.server.federation import Federation
 
+pytestmark = pytest.mark.either_database
+
 
 def test_a_round_is_open_then_aggregated_then_published(federation: Federation) -> None:
     people, outcomes = federation.enrol(4), RoundOutcomes(federation.database)

@@ -104,7 +104,7 @@ def test_the_new_model_is_what_the_rule_says(address: str, tmp_path) -> None:
     own = sent - federation.base[federation.first :] - cover_step(federation)
     # Of steps longer than usual, the part that a secret factor adds or takes away is that of a usual step.
     lengths = np.linalg.norm(own, axis=1)
-    factors = 1 + (secret_factors(people, federation.key) - 1) * np.minimum(1, np.median(lengths) / lengths)
+    factors = 1 + (secret_factors(people, federation.key, 1) - 1) * np.minimum(1, np.median(lengths) / lengths)
     expected = (factors[:, None] * own).mean(axis=0)
     assert np.abs(moved[federation.first :] - expected).max() < 1e-3 * np.abs(cover_step(federation)).max()
     federation.close()

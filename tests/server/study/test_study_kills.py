@@ -28,6 +28,7 @@ LIFE_SECONDS = 1.2
 AGAIN = (429, 500, 502, 503, 504)
 TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 VERSION = re.compile(r'name="version" value="(\d+)"')
+TEXTS = re.compile(r'name="texts" value="([0-9a-f]+)"')
 
 
 @dataclass
@@ -75,6 +76,8 @@ class Visitor:
         if token is None:
             return shown, True
         given = {"csrf": token[1], "version": version[1] if version else "1", "shown": "en", **fields}
+        if texts := TEXTS.search(shown.text):
+            given["texts"] = texts[1]
         return self.ask("POST", f"/study/{SLUG}/{path}", data=given)
 
     def begin(self) -> None:

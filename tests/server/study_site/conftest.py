@@ -51,7 +51,7 @@ class Visitor(Browser):
 
     def begin(self, code: str, *ticked: str, **more: str) -> httpx.Response:
         page = f"{BASE}/start"
-        fields = {name: self.field(page, name) for name in ("csrf", "version", "shown")}
+        fields = {name: self.field(page, name) for name in ("csrf", "version", "shown", "texts")}
         return self.post(page, {**fields, "code": code, **dict.fromkeys(ticked, "yes"), **more})
 
     def do(self, path: str, **fields: str) -> httpx.Response:

@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 
 from eitr.server.db.study_tables import StudyConsentRow, StudyContactRow, StudyPersonRow, StudyTaskRow
 from eitr.server.domain.study.consents import ConsentKind, text_hash
+from eitr.server.domain.study.tasks import TaskEvent
 from tests.server.study_site.conftest import BASE, StudySite
 from tests.server.study_site.study import EACH, SLUG
 
@@ -84,22 +85,55 @@ def test_a_text_that_changed_meanwhile_must_be_read_again(study):
     assert visitor.begin(code, "participation").status_code == 303
     study.services.studies.register.texts_changed(SLUG, who="ada")
     assert "has a new version" in visitor.get(f"{BASE}/me").text
-    version = visitor.field(f"{BASE}/me", "version")
-    assert visitor.do("/consents/participation/give", version=version, shown="en").status_code == 303
+    read = {name: visitor.field(f"{BASE}/me", name) for name in ("version", "shown", "texts")}
+    assert visitor.do("/consents/participation/give", **read).status_code == 303
     assert "has a new version" not in visitor.get(f"{BASE}/me").text
+
+
+def test_nobody_agrees_to_other_words_than_they_were_shown(study):
+    register, code = study.services.studies.register, study.study.invite()[0]
+    late, visitor = study.visitor(), study.begun()
+    old = late.field(f"{BASE}/start", "texts")
+    read = {name: visitor.field(f"{BASE}/me", name) for name in ("version", "shown", "texts")}
+    before = register.get(SLUG).consent_version
+    register.change(SLUG, who="ada", pages_per_person=10)  # people who began keep theirs: no new version
+    assert register.get(SLUG).consent_version == before
+    refused = late.begin(code, "participation", texts=old)
+    assert refused.status_code == 409
+    assert "have changed in the meantime" in refused.text
+    assert visitor.do("/consents/collection/give", **read).status_code == 409
+    assert rows(study, StudyPersonRow) == 1
+    assert late.begin(code, "participation").status_code == 303
 
 
 def test_consents_can_be_given_and_withdrawn_later(study):
     visitor = study.begun()
     people, person = study.services.studies.people, study.person(visitor)
-    version = visitor.field(f"{BASE}/me", "version")
-    answer = visitor.do("/consents/collection/give", version=version, shown="en")
+    read = {name: visitor.field(f"{BASE}/me", name) for name in ("version", "shown", "texts")}
+    answer = visitor.do("/consents/collection/give", **read)
     assert answer.headers["location"] == f"{BASE}/me?done=consent-given#consents"
     assert people.progress(person).allows(ConsentKind.COLLECTION)
     assert visitor.do("/consents/collection/withdraw").status_code == 303
     assert not people.progress(person).allows(ConsentKind.COLLECTION)
     assert visitor.do("/consents/participation/withdraw").status_code == 400
-    assert visitor.do("/consents/everything/give", version=version, shown="en").status_code == 400
+    assert visitor.do("/consents/everything/give", **read).status_code == 400
+
+
+def test_a_consent_that_is_not_asked_for_any_more_can_be_taken_back(study):
+    visitor = study.begun("collection")
+    people, person = study.services.studies.people, study.person(visitor)
+    task = study.services.studies.tasks.all(person)[0]
+    study.services.studies.tasks.note(person, task.id, TaskEvent.LABELLED, "health")
+    study.services.studies.register.change(SLUG, who="ada", collect_labels=False)
+    page = visitor.get(f"{BASE}/me").text
+    assert "/consents/collection/withdraw" in page
+    assert "/consents/collection/give" not in page
+    read = {name: visitor.field(f"{BASE}/me", name) for name in ("version", "shown", "texts")}
+    assert visitor.do("/consents/participation/give", **read).status_code == 303
+    assert "has a new version" not in visitor.get(f"{BASE}/me").text
+    assert visitor.do("/consents/collection/withdraw").status_code == 303
+    assert people.export(person)["tasks"][0]["label"] is None
+    assert "/consents/collection/" not in visitor.get(f"{BASE}/me").text
 
 
 def test_a_study_that_collects_nothing_does_not_ask_for_it(make_study):
@@ -112,7 +146,8 @@ def test_a_study_that_collects_nothing_does_not_ask_for_it(make_study):
     assert 'id="reward"' not in page
     assert visitor.do("/contact", email=EMAIL).status_code == 400
     assert rows(study, StudyContactRow) == 0
-    assert visitor.do("/consents/collection/give", version="1", shown="en").status_code == 400
+    read = {name: visitor.field(f"{BASE}/start", name) for name in ("version", "shown", "texts")}
+    assert visitor.do("/consents/collection/give", **read).status_code == 400
 
 
 def test_the_address_is_stored_and_never_shown(study):

@@ -1,5 +1,6 @@
 """The study site against strangers and mistakes: forms, cookies, codes, hostile words, languages, the group's texts."""
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -7,12 +8,13 @@ from typing import Any
 
 import pytest
 from lxml import html
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from eitr.errors import InputError
-from eitr.server.db.study_tables import StudyPersonRow, StudyRatingRow
+from eitr.server.db.study_tables import StudyPageRow, StudyPersonRow, StudyRatingRow
 from eitr.server.domain import limits
 from eitr.server.domain.study.consents import ConsentKind
+from eitr.server.domain.study.page_state import PageState
 from eitr.server.study_site import texts
 from eitr.server.study_site.disclosure import points_above_share
 from eitr.server.study_site.errors import SENTENCES
@@ -110,10 +112,10 @@ def test_every_sentence_is_used():
 
 
 def test_the_consent_says_what_updates_reveal(make_study):
-    assert (points_above_share(4.0, 2), points_above_share(4.0, 1)) == (19, 14)
+    assert (points_above_share(4.0, 2), points_above_share(4.0, 1)) == (20, 14)
     text = " ".join(make_study().visitor().get(f"{BASE}/start").text.split())
-    assert "guessed right at most 19 percentage points more often than its share" in text
-    assert "in 69 of 100 cases instead of 50" in text
+    assert "guessed right at most 20 percentage points more often than its share" in text
+    assert "in 70 of 100 cases instead of 50" in text
     assert "We know which pages you were given" in text
 
 
@@ -126,7 +128,7 @@ def test_without_noise_the_consent_says_that_labels_are_revealed(make_study):
 def test_forms_of_other_sites_and_without_a_token_are_refused(study):
     visitor, code = study.visitor(), study.study.invite()[0]
     page = f"{BASE}/start"
-    fields = {name: visitor.field(page, name) for name in ("csrf", "version", "shown")}
+    fields = {name: visitor.field(page, name) for name in ("csrf", "version", "shown", "texts")}
     fields |= {"code": code, "participation": "yes"}
     assert visitor.post(page, {**fields, "csrf": "0" * 64}).status_code == 403
     foreign = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
@@ -243,6 +245,33 @@ def test_raters_see_one_page_after_the_other_and_nothing_of_others(study):
     assert again.xpath("//input[@checked]/@value") == ["religion"]
 
 
+def test_raters_are_not_asked_about_dead_pages_without_a_copy(study):
+    ada, raters, pages = rater(study), study.services.studies.raters, study.services.studies.pages
+    first, second, third, fourth, *_ = (page.id for page in pages.all(SLUG))
+    pages.store_copy(SLUG, third, b"<p>Masks")
+    seen = ada.token(f"{BASE}/rate/{fourth}")
+    ada.post(f"{BASE}/rate/{first}", {"csrf": ada.token(f"{BASE}/rate/{first}"), "label": "health"})
+    with study.services.database.writing() as session:
+        dead = StudyPageRow.id.in_((first, second, third, fourth))
+        session.execute(update(StudyPageRow).where(dead).values(state=PageState.DEAD))
+    # The first was rated, and the third has a copy.
+    assert ada.get(f"{BASE}/rate").headers["location"] == f"{BASE}/rate/{third}"
+    page = ada.page(f"{BASE}/rate/{third}")
+    assert f"1 of {PAGES - 2} rated" in page.text_content()
+    assert page.xpath("//a[@id='back']/@href") == [f"{BASE}/rate/{first}"]
+    assert ada.get(f"{BASE}/rate/{second}").status_code == 404
+    [one] = raters.all(SLUG)
+    assert (one.rated, one.asked) == (1, PAGES - 2)
+    # What was shown before can still be rated.
+    assert ada.post(f"{BASE}/rate/{fourth}", {"csrf": seen, "label": "health"}).status_code == 303
+    [one] = raters.all(SLUG)
+    assert (one.rated, one.asked) == (2, PAGES - 1)
+    for _ in range(PAGES - 3):
+        where = ada.get(f"{BASE}/rate").headers["location"]
+        ada.post(where, {"csrf": ada.token(where), "label": "health"})
+    assert ada.page(f"{BASE}/rate").xpath("//a[@class='button quiet']/@href") == [f"{BASE}/rate/{first}"]
+
+
 def test_raters_go_on_where_they_were_and_may_decide_later(study):
     ada = rater(study)
     page = ada.page(f"{BASE}/rate/1")
@@ -292,11 +321,20 @@ def test_the_groups_own_texts_sentences_and_logo_are_used(make_study, tmp_path):
         ("de/thanks.html", "<p>{{ unknown }}</p>", "de/thanks.html: 'unknown' is undefined"),
         ("en/reward.html", "{{ ''.__class__.__mro__ }}", "en/reward.html"),
         ("en/reward.html", "{{ 1 / 0 }}", "en/reward.html: division by zero"),
+        ("en/reward.html", "{% if reward and not group %}{{ nobody }}{% endif %}", "en/reward.html: 'nobody'"),
+        ("de/thanks.html", "{% if uses == 1 and noisy %}{{ nobody }}{% endif %}", "de/thanks.html: 'nobody'"),
+        ("en/consent_particpation.html", "<p>I agree.</p>", "to en/consent_participation.html?"),
+        ("information.html", "<p>Read this.</p>", "information.html replaces nothing"),
+        ("fr.toml", "[start]", "fr.toml replaces nothing"),
+        ("fr/thanks.html", "<p>Merci</p>", "fr/thanks.html replaces nothing"),
+        ("Logo.PNG", "", "to logo.png?"),
         ("en.toml", "[start", "en.toml"),
         ("en.toml", '[start]\ntitel = "Typing error"', "nothing is called start.titel"),
         ("en.toml", '[start]\ntitle = "{nobody}"', "start.title may use these names in braces: none"),
         ("en.toml", '[me]\nprogress_line = "{done of"', "me.progress_line is no text"),
         ("en.toml", "[start]\ntitle = 3", "start.title is no text"),
+        ("en.toml", '[me]\nprogress_line = "{done:.1%}"', "me.progress_line is no text"),
+        ("en.toml", '[me]\nprogress_line = "{done!z}"', "me.progress_line is no text"),
         ("en.toml", 'title = "outside"', "sentences stand in a section"),
     ],
 )
@@ -307,6 +345,23 @@ def test_a_mistake_in_the_groups_texts_is_told_at_the_start(tmp_path, file, cont
     with pytest.raises(InputError, match="EITR_STUDY_TEMPLATES") as error:
         Texts(tmp_path)
     assert told in str(error.value)
+
+
+def test_other_files_stay_and_texts_may_include_each_other(tmp_path):
+    (tmp_path / "README.md").write_text("What these texts are.")
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "thanks.html").write_text("{% include 'en/reward.html' %}<p>Thank you.</p>")
+    assert "Thank you." in Texts(tmp_path).text("en", "thanks", texts.sample_values(True))
+
+
+def test_texts_that_change_while_the_server_runs_wait_for_its_next_start(tmp_path):
+    path = tmp_path / "en" / "thanks.html"
+    path.parent.mkdir()
+    path.write_text("<p>Thank you.</p>")
+    found = Texts(tmp_path)
+    path.write_text("<p>{{ unknown }}</p>")
+    os.utime(path, (0, 0))
+    assert "Thank you." in found.text("en", "thanks", texts.sample_values(True))
 
 
 def test_a_folder_that_is_not_there_is_told_at_the_start(tmp_path):

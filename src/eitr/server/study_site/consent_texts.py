@@ -1,8 +1,10 @@
 """What people consent to, as it was shown to them: the hash of it is stored with the consent."""
 
-from eitr.server.domain.study.consents import ConsentKind, offered
+from eitr.server.domain.errors import TextsChangedError
+from eitr.server.domain.study.consents import ConsentKind, offered, text_hash
 from eitr.server.domain.study.register import Study
 from eitr.server.study_site.rendering import Visit
+from eitr.server.web.forms import Form
 
 ORDER = (ConsentKind.PARTICIPATION, ConsentKind.COLLECTION, ConsentKind.TERMS)
 
@@ -18,3 +20,14 @@ def shown_text(visit: Visit, kind: ConsentKind) -> str:
     if kind is not ConsentKind.PARTICIPATION:
         return statement
     return f"{visit.text('information')}\n{visit.text('sensitive_data')}\n{statement}"
+
+
+def shown_hash(visit: Visit, study: Study) -> str:
+    """Return the hash of all that a study asks people to agree to, which the form below it carries."""
+    return text_hash("\n".join(shown_text(visit, kind) for kind in kinds_of(study)))
+
+
+def check_shown(visit: Visit, study: Study, sent: Form) -> None:
+    """Refuse a form below other texts than those of now: some settings change them without a new version."""
+    if sent.text("texts") != shown_hash(visit, study):
+        raise TextsChangedError("The texts of the study have changed meanwhile: read them again.")

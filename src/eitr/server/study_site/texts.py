@@ -9,14 +9,16 @@ A group's folder (EITR_STUDY_TEMPLATES) may hold
 Everything is read and tried at the start, so that a mistake is told then and not to participants.
 """
 
+import difflib
+import itertools
 import string
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined, TemplateError
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined, TemplateError, meta
 from jinja2.sandbox import SandboxedEnvironment
 from markupsafe import Markup
 
@@ -34,6 +36,7 @@ NAMES = (
     "thanks",
 )
 LOGOS = {"logo.svg": "image/svg+xml", "logo.png": "image/png"}
+KINDS = (".html", ".toml", ".svg", ".png")
 LARGEST_LOGO = 1_000_000
 Sentences = Mapping[str, Mapping[str, str]]
 
@@ -52,6 +55,8 @@ class Texts:
     def __init__(self, folder: Path | None = None) -> None:
         if folder is not None and not folder.is_dir():
             raise InputError(f"EITR_STUDY_TEMPLATES: {folder} is no folder")
+        if folder is not None:
+            _check_names(folder)
         self._sentences = {language: _sentences(language, folder) for language in LANGUAGES}
         self._environment = _environment(folder)
         self.logo = None if folder is None else _logo(folder)
@@ -68,15 +73,25 @@ class Texts:
 
     def _check(self) -> None:
         """Render every text in every case that a study can be in."""
-        for language in LANGUAGES:
-            for name in NAMES:
-                for values in (sample_values(True), sample_values(False)):
-                    try:
-                        self.text(language, name, values)
-                    except (TemplateError, TypeError, ValueError, ArithmeticError, UnicodeError) as error:
-                        line = getattr(error, "lineno", None)
-                        where = f"{language}/{name}.html" + (f", line {line}" if line else "")
-                        raise InputError(f"EITR_STUDY_TEMPLATES: {where}: {error}") from None
+        for language, name in itertools.product(LANGUAGES, NAMES):
+            try:
+                for values in self._cases(f"{language}/{name}.html"):
+                    self.text(language, name, values)
+            except (TemplateError, TypeError, ValueError, ArithmeticError, UnicodeError) as error:
+                line = getattr(error, "lineno", None)
+                where = f"{language}/{name}.html" + (f", line {line}" if line else "")
+                raise InputError(f"EITR_STUDY_TEMPLATES: {where}: {error}") from None
+
+    def _cases(self, template: str) -> Iterator[dict[str, Any]]:
+        """Yield values for a text, with all combinations of the switches that it names."""
+        assert self._environment.loader is not None
+        parsed = self._environment.parse(self._environment.loader.get_source(self._environment, template)[0])
+        on, off = sample_values(True), sample_values(False)
+        # What a text includes may name others.
+        named = on if list(meta.find_referenced_templates(parsed)) else meta.find_undeclared_variables(parsed)
+        switches = [name for name in on if name in named and on[name] != off[name]]
+        for chosen in itertools.product((on, off), repeat=len(switches)):
+            yield on | {name: values[name] for name, values in zip(switches, chosen, strict=True)}
 
 
 def sample_values(on: bool) -> dict[str, Any]:
@@ -89,7 +104,7 @@ def sample_values(on: bool) -> dict[str, Any]:
         "pages": 20,
         "minutes": 30,
         "uses": 2 if on else 1,
-        "points": 19,
+        "points": 20,
         "noisy": on,
         "collect_labels": on,
         "collect_terms": on,
@@ -100,12 +115,26 @@ def sample_values(on: bool) -> dict[str, Any]:
     }
 
 
+def _check_names(folder: Path) -> None:
+    """Refuse files that look like ours and are not, such as a misspelt name: they would replace nothing."""
+    texts = {f"{language}/{name}.html" for language in LANGUAGES for name in NAMES}
+    known = {*texts, *(f"{language}.toml" for language in LANGUAGES), *LOGOS}
+    for path in sorted([*folder.glob("*"), *folder.glob("*/*")]):
+        name = path.relative_to(folder).as_posix()
+        if path.suffix.lower() in KINDS and name not in known:
+            near = difflib.get_close_matches(name.lower(), known, 1, 0.0)[0]
+            raise InputError(
+                f"EITR_STUDY_TEMPLATES: {name} replaces nothing: correct the name (to {near}?), or remove the file"
+            )
+
+
 def _environment(folder: Path | None) -> Environment:
     folders = [OURS] if folder is None else [folder, OURS]
     return SandboxedEnvironment(
         loader=ChoiceLoader([FileSystemLoader(one) for one in folders]),
         autoescape=True,
         undefined=StrictUndefined,
+        auto_reload=False,  # as sentences and the logo: what was tried at the start is what participants get
     )
 
 
@@ -142,7 +171,10 @@ def _check_sentence(file: str, name: str, own: Any, ours: str) -> None:
 
 
 def _fields(sentence: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(sentence) if name is not None}
+    parts = list(string.Formatter().parse(sentence))
+    if any(form or conversion for _, _, form, conversion in parts):
+        raise ValueError("a name in braces stands alone")
+    return {name for _, name, _, _ in parts if name is not None}
 
 
 def _logo(folder: Path) -> Logo | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from eitr.server.db.connection import Database
@@ -39,6 +39,8 @@ class Rater:
     created: datetime
     rated: int
     """How many pages they have rated."""
+    asked: int
+    """How many pages they are asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,10 @@ class PageToRate:
     url: str
     label: str | None
     """What this rater chose."""
+
+
+ASKED = or_(StudyPageRow.state != DEAD, StudyPageRow.copy.is_not(None), StudyRatingRow.label.is_not(None))
+"""The pages that a rater is asked about: dead ones without a copy cannot be rated, but may have been."""
 
 
 class Raters:
@@ -97,10 +103,18 @@ class Raters:
         rated = (
             select(func.count()).where(StudyRatingRow.rater == StudyRaterRow.id).correlate(StudyRaterRow)
         ).scalar_subquery()
-        query = select(StudyRaterRow, StudyRow.slug, rated).join(StudyRow, StudyRow.id == StudyRaterRow.study)
+        asked = (
+            select(func.count(StudyPageRow.id))
+            .outerjoin(
+                StudyRatingRow, (StudyRatingRow.page == StudyPageRow.id) & (StudyRatingRow.rater == StudyRaterRow.id)
+            )
+            .where(StudyPageRow.study == StudyRaterRow.study, ASKED)
+            .correlate(StudyRaterRow)
+        ).scalar_subquery()
+        query = select(StudyRaterRow, StudyRow.slug, rated, asked).join(StudyRow, StudyRow.id == StudyRaterRow.study)
         with self._database.reading() as session:
             rows = session.execute(query.where(*conditions).order_by(StudyRaterRow.name))
-            return [Rater(row.id, slug, row.name, row.created, count) for row, slug, count in rows]
+            return [Rater(row.id, slug, row.name, row.created, *counts) for row, slug, *counts in rows]
 
     def pages(self, rater: int) -> list[PageToRate]:
         """Return the pages that a rater is asked about, with their own choices."""
@@ -118,7 +132,7 @@ class Raters:
                     StudyRatingRow.label,
                 )
                 .outerjoin(StudyRatingRow, (StudyRatingRow.page == StudyPageRow.id) & (StudyRatingRow.rater == rater))
-                .where(StudyPageRow.study == study.id)
+                .where(StudyPageRow.study == study.id, ASKED)
                 .order_by(StudyPageRow.id)
             )
             return [

@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from eitr.server.domain.errors import InvalidInputError
 from eitr.server.domain.study.consents import ConsentKind
 from eitr.server.domain.study.people import Progress
-from eitr.server.study_site.consent_texts import kinds_of, shown_text
+from eitr.server.study_site.consent_texts import check_shown, kinds_of, shown_hash, shown_text
 from eitr.server.study_site.guard import INVITATION, CsrfCheckedPerson, Person, Visitor, remember
 from eitr.server.study_site.rendering import Visit
 from eitr.server.study_site.routes.start import HIGHEST_VERSION, LONGEST_CODE
@@ -81,6 +81,7 @@ def give(
     """Consent to something more, or to a newer text."""
     visit = Visit(request, person.study, sent.text("shown", longest=8))
     version = sent.number("version", 1, HIGHEST_VERSION)
+    check_shown(visit, person.study, sent)
     server.studies.people.give_consent(person.id, kind, shown_text(visit, kind), version)
     return _back(person, "consent-given", "consents")
 
@@ -107,15 +108,18 @@ def _page(
 ) -> Response:
     visit = Visit(request, person.study)
     progress = server.studies.people.progress(person.id)
-    kinds = kinds_of(person.study)
+    asked = kinds_of(person.study)
     return visit.page(
         "me.html",
         status,
         csrf=person.csrf,
         progress=progress,
         steps=steps(progress),
-        kinds=kinds,
-        outdated=any(one.version != person.study.consent_version for one in progress.consents.values()),
+        asked=asked,
+        # A consent that is not asked for any more is still in force, and can be taken back.
+        kinds=[kind for kind in ConsentKind if kind in asked or kind in progress.consents],
+        texts=shown_hash(visit, person.study),
+        outdated=any(one.version != person.study.consent_version for one in map(progress.consents.get, asked) if one),
         packages=offered(server.settings),
         code=cookie(request, INVITATION),
         guidance=visit.text("sensitive_data"),

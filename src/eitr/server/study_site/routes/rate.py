@@ -18,7 +18,7 @@ from eitr.taxonomy import NAMES
 
 router = APIRouter(prefix="/study/{slug}/rate")
 LONGEST_TOKEN = 100
-Number = Annotated[int, Path(ge=1, le=1_000_000)]
+Id = Annotated[int, Path(ge=1, le=2**62)]
 
 
 @router.get("")
@@ -31,7 +31,8 @@ def go_on(request: Request, server: Server, study: KnownStudy) -> Response:
     pages = server.studies.raters.pages(rater.id)
     following = _unrated(pages)
     if following is None:
-        return Visit(request, study).page("rated.html", total=len(pages), rater=rater.name, csrf=csrf)
+        first = pages[0].id if pages else None
+        return Visit(request, study).page("rated.html", first=first, rater=rater.name, csrf=csrf)
     return RedirectResponse(f"/study/{study.slug}/rate/{following}", 303)
 
 
@@ -56,28 +57,28 @@ def leave(request: Request, study: KnownStudy, sent: SubmittedForm) -> Response:
     return answer
 
 
-@router.get("/{number}")
-def show(request: Request, server: Server, study: KnownStudy, number: Number) -> Response:
-    """Show a page by its place in the list."""
+@router.get("/{id}")
+def show(request: Request, server: Server, study: KnownStudy, id: Id) -> Response:
+    """Show a page by its id: places in the list change when pages are found dead."""
     known = present_rater(request, study)
     if known is None:
         return RedirectResponse(f"/study/{study.slug}/rate", 303)
-    return _page(request, server, study, known, number)
+    return _page(request, server, study, known, id)
 
 
-@router.post("/{number}")
-def rate(request: Request, server: Server, study: KnownStudy, sent: SubmittedForm, number: Number) -> Response:
+@router.post("/{id}")
+def rate(request: Request, server: Server, study: KnownStudy, sent: SubmittedForm, id: Id) -> Response:
     """Store what the rater chose, and go on with the next page that is not rated."""
     known = _rater(request, study, sent)
     if study.status is StudyStatus.CLOSED:
         raise Problem("study-closed")
-    pages = server.studies.raters.pages(known[0].id)
     label = sent.text("label")
     if label not in NAMES:
         message = Visit(request, study).say("rate", "missing")
-        return _page(request, server, study, known, number, 400, message)
-    server.studies.raters.rate(known[0].id, _at(pages, number).id, label)
-    following = _unrated(server.studies.raters.pages(known[0].id), number)
+        return _page(request, server, study, known, id, 400, message)
+    server.studies.raters.rate(known[0].id, id, label)
+    pages = server.studies.raters.pages(known[0].id)
+    following = _unrated(pages, _place(pages, id))
     return RedirectResponse(f"/study/{study.slug}/rate" + (f"/{following}" if following else ""), 303)
 
 
@@ -89,16 +90,17 @@ def _rater(request: Request, study: Study, sent: SubmittedForm) -> tuple[Rater, 
     return known
 
 
-def _at(pages: list[PageToRate], number: int) -> PageToRate:
-    if number > len(pages):
-        raise Problem("not-found", "There are fewer pages.")
-    return pages[number - 1]
+def _place(pages: list[PageToRate], id: int) -> int:
+    """Return the place of a page in the list, from 1."""
+    for place, one in enumerate(pages, 1):
+        if one.id == id:
+            return place
+    raise Problem("not-found", "The study has no such page, or it was found dead.")
 
 
 def _unrated(pages: list[PageToRate], after: int = 0) -> int | None:
-    """Return the place of the next page that is not rated, from 1; after the last one comes the first."""
-    places = [*range(after, len(pages)), *range(min(after, len(pages)))]
-    return next((place + 1 for place in places if pages[place].label is None), None)
+    """Return the id of the next page that is not rated after a place; after the last one comes the first."""
+    return next((one.id for one in [*pages[after:], *pages[:after]] if one.label is None), None)
 
 
 def _page(
@@ -106,26 +108,29 @@ def _page(
     server: Server,
     study: Study,
     known: tuple[Rater, str],
-    number: int,
+    id: int,
     status: int = 200,
     message: str = "",
 ) -> Response:
     rater, csrf = known
     pages = server.studies.raters.pages(rater.id)
-    shown, visit = _at(pages, number), Visit(request, study)
-    after = _unrated(pages, number)
+    number, visit = _place(pages, id), Visit(request, study)
+    shown, after = pages[number - 1], _unrated(pages, number)
     return visit.page(
         "rate.html",
         status,
         csrf=csrf,
         rater=rater.name,
+        id=id,
         number=number,
+        before=pages[number - 2].id if number > 1 else None,
+        following=pages[number].id if number < len(pages) else None,
         total=len(pages),
         done=sum(one.label is not None for one in pages),
         url=shown.url,
         copied=shown.url.startswith("/"),
         label=shown.label,
-        after=after if after != number else None,
+        after=after if after != id else None,
         closed=study.status is StudyStatus.CLOSED,
         guidance=visit.text("sensitive_data"),
         message=message,

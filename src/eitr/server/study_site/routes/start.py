@@ -13,7 +13,7 @@ from eitr.server.domain.errors import (
 from eitr.server.domain.study.consents import ConsentKind
 from eitr.server.domain.study.people import Begun
 from eitr.server.domain.study.register import Study
-from eitr.server.study_site.consent_texts import kinds_of, shown_text
+from eitr.server.study_site.consent_texts import check_shown, kinds_of, shown_hash, shown_text
 from eitr.server.study_site.guard import INVITATION, PERSON, KnownStudy, remember
 from eitr.server.study_site.rendering import Visit
 from eitr.server.web.cookies import set_cookie
@@ -45,6 +45,7 @@ def begin(request: Request, server: Server, study: KnownStudy, sent: SubmittedFo
     texts = {kind: shown_text(visit, kind) for kind in ticked}
     version = sent.number("version", 1, HIGHEST_VERSION)
     try:
+        check_shown(visit, study, sent)
         begun = server.studies.people.start(study.slug, code, visit.language, texts, version)
     except DomainError as error:
         if isinstance(error, InvitationNeededError):
@@ -106,6 +107,7 @@ def _form(
 ) -> Response:
     value, field = fresh_form(visit.request)
     shown = {"csrf": field, "kinds": kinds_of(study), "code": "", "ticked": [], **values}
+    shown["texts"] = shown_hash(visit, study)
     answer = visit.page("start.html", status, headers=headers, **shown)
     set_cookie(visit.request, answer, FORM, value, FORM_HOURS)
     return answer
