@@ -4,6 +4,7 @@ Ten take part: two browsers, whose users visit pages and click, and eight Python
 witness: it shows what the model says of a page that its own user never judged.
 """
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,9 @@ from .site import Site
 
 TEXT = """The striker limped off with an injury of the knee. The doctor of the club examined him, and surgery will
 follow at the hospital. The coach hopes that treatment and therapy will help his patient striker back into the team."""
+CLEAR = """The patient has diabetes. A doctor examined her at the hospital, and surgery of the kidney will follow.
+Insulin, medicine from the pharmacy, treatment and therapy help patients with pain, infection and blood pressure."""
+"""A page of which the model is sure. Of a page that it is hardly sure of, a few people may change its mind."""
 SPORT = ["striker", "player", "coach", "team", "match", "season", "league", "cup", "stadium", "fans"]
 BODY = ["injury", "knee", "doctor", "treatment", "pain", "therapy", "surgery", "hospital", "patient", "muscle"]
 PARTICIPANTS, PYTHON = 10, 8
@@ -157,7 +161,8 @@ def test_what_most_correct_changes_in_every_browser(server, browsers, site):
 
 
 @pytest.mark.long
-def test_what_three_of_ten_say_falsely_changes_nothing(server, browsers, site):
+def test_what_three_of_ten_say_falsely_of_a_clear_page_changes_nothing(server, browsers, site, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "TEXT", CLEAR)
     liar, witness = browsers
     seen = prepare(liar, witness, site)
     crowd = Crowd(server, teachers=2, label=NON_SENSITIVE)
