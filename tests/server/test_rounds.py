@@ -214,11 +214,14 @@ def test_an_invalid_update_is_evidence_when_the_round_ends(federation: Federatio
         federation.full_round([*people[:3], bad])
         federation.worker().step()
         with federation.database.reading() as session:
-            weights = {
-                one.participant: one.weight
+            seen_later = {
+                one.participant: one
                 for one in session.scalars(select(ObservationRow).where(ObservationRow.round == again))
             }
-        assert weights[bad] < min(weights[person] for person in people[:3])
+        # The rule's seed is secret: with some seeds, it takes the noise of one of three people for an attack.
+        others = [seen_later[person] for person in people[:3]]
+        assert seen_later[bad].weight < np.median([one.weight for one in others])
+        assert seen_later[bad].reputation < min(one.reputation for one in others)
 
 
 def test_a_round_that_makes_the_model_worse_is_quarantined_and_its_evidence_kept(address: str, tmp_path) -> None:
