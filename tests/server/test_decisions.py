@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sqlalchemy import select
 
 from eitr.server.db.connection import Database
 from eitr.server.db.tables import AuditRow, CandidateRow, ModelRow, NoteRow, RoundRow, RoundStatus
-from eitr.server.domain import candidates
+from eitr.server.domain import candidates, models
 from eitr.server.domain.backup import back_up, restore
 from eitr.server.domain.candidates import Decision
 from eitr.server.domain.decisions import Decisions, NoCandidateError, StillRefusedError
@@ -22,7 +23,7 @@ from eitr.server.domain.gate import Gate
 from eitr.server.domain.models import AnotherVersionError, publish, roll_back
 from eitr.server.domain.retention import Retention
 from tests.server.federation import Federation, worker_that_stops_before_it_publishes
-from tests.server.waiting import until_somebody_waits
+from tests.server.waiting import LONGEST_SECONDS, until_somebody_waits
 
 
 @pytest.fixture
@@ -234,6 +235,41 @@ def test_a_roll_back_waits_for_a_worker_that_is_ending_the_round(federation: Fed
     ended = get(federation, number)
     assert (ended.status, ended.result, ended.failures) == (RoundStatus.PUBLISHED, 2, 0)
     assert np.array_equal(federation.models.vector(3), federation.base)
+
+
+def test_a_round_that_opens_during_a_roll_back_does_not_train_what_is_taken_back(federation: Federation) -> None:
+    improve(federation)
+    there, go_on = threading.Event(), threading.Event()
+
+    def stopping(*given: Any, **named: Any) -> ModelRow:
+        there.set()
+        assert go_on.wait(LONGEST_SECONDS)
+        return publish(*given, **named)
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor() as pool:
+        patch.setattr(models, "publish", stopping)
+        back = pool.submit(roll_back, federation.database, 1, "ada")
+        assert there.wait(LONGEST_SECONDS)
+        opened = pool.submit(federation.rounds.open)
+        if federation.database.sqlite:  # whoever writes waits for the others first
+            until_somebody_waits(federation.database)
+        else:
+            assert get(federation, opened.result() or 0).base == 2
+        go_on.set()
+        assert back.result() == 3
+        opened.result()
+    with federation.database.reading() as session:
+        under_way = session.scalars(select(RoundRow.base).where(RoundRow.under_way.is_(True))).all()
+    assert under_way == ([3] if federation.database.sqlite else [])
+
+
+def test_a_round_is_opened_for_the_version_that_is_being_published(federation: Federation) -> None:
+    with ThreadPoolExecutor() as pool:
+        with federation.database.writing() as session:
+            publish(session, origin="rollback", vector=federation.base, like=session.get_one(ModelRow, 1), restored=1)
+            opened = pool.submit(federation.rounds.open)
+            until_somebody_waits(federation.database)
+        assert get(federation, opened.result() or 0).base == 2
 
 
 def test_who_rolls_back_while_another_version_is_published_is_told_so(federation: Federation) -> None:

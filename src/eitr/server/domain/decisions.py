@@ -113,11 +113,13 @@ def _publish(
 
     A round under way trains the version before it and is abandoned, as with a roll back.
     """
-    abandon_under_way(session, f"the model of round {round.id} was published", who)
+    reason = f"the model of round {round.id} was published"
+    abandon_under_way(session, reason, who)
     if not candidates.remove(session, round.id, decision):
         raise NoCandidateError
     base = session.get_one(ModelRow, round.base)
     new = publish(session, origin="round", vector=vector, like=base, score=score, round=round.id)
+    abandon_under_way(session, reason, who)
     round.result = new.version
     return new.version
 

@@ -246,9 +246,11 @@ def roll_back(database: Database, version: int, who: str) -> int | None:
             old = session.get(ModelRow, version)
             if old is None or not old.weights:
                 return None
-            abandon_under_way(session, f"the model was rolled back to version {version}", who)
+            reason = f"the model was rolled back to version {version}"
+            abandon_under_way(session, reason, who)
             vector = np.frombuffer(old.weights, "<f4").astype(np.float32)
             new = publish(session, origin="rollback", vector=vector, like=old, restored=version)
+            abandon_under_way(session, reason, who)
             new.accuracy, new.class_accuracy = old.accuracy, old.class_accuracy
             session.add(AuditRow(at=now(), who=who, action="rolled back", detail={"to": version, "as": new.version}))
             return new.version

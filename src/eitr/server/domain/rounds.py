@@ -97,6 +97,9 @@ class Rounds:
         settings, moment = self._settings, now()
         try:
             with self._database.writing() as session:
+                if not self._database.sqlite:
+                    # Whoever is publishing a version now either ends first, or sees this round and abandons it.
+                    session.connection().exec_driver_sql("LOCK TABLE models IN SHARE ROW EXCLUSIVE MODE")
                 if session.scalar(select(RoundRow.id).where(RoundRow.under_way.is_(True))) is not None:
                     return None
                 if session.scalars(select(func.max(ModelRow.version))).one() != base:
@@ -249,10 +252,11 @@ def abandoned(session: Session, id: int, reason: str, who: str, *statuses: Round
 
 
 def abandon_under_way(session: Session, reason: str, who: str) -> None:
-    """End the round under way, if there is one, before another version is published in the same transaction.
+    """End the round under way, if there is one, before and after another version is published in one transaction.
 
-    In this order, because a worker that is just ending the round holds its row, and then publishes or lets go before
-    this goes on. In the other one, the worker would wait for the new version, and whoever publishes it for the round.
+    Before, because a worker that is just ending the round holds its row, and then publishes or lets go before this goes
+    on. In the other order, the worker would wait for the new version, and whoever publishes it for the round. After,
+    because the next round may have been opened meanwhile; from then on, rounds have the new version as their base.
     """
     round = session.scalar(select(RoundRow.id).where(RoundRow.under_way.is_(True)))
     if round is not None:

@@ -126,7 +126,8 @@ class Refresh:
         content = classifier.vocabulary.to_json().encode()
         sha256 = hashlib.sha256(content).hexdigest()
         with self._database.writing() as session:
-            abandon_under_way(session, f"the vocabulary was refreshed as version {refreshed.base + 1}", who)
+            reason = f"the vocabulary was refreshed as version {refreshed.base + 1}"
+            abandon_under_way(session, reason, who)
             if not self._database.sqlite:
                 session.connection().exec_driver_sql("LOCK TABLE models IN EXCLUSIVE MODE")
             if _newest_version(session) != refreshed.base:
@@ -148,6 +149,7 @@ class Refresh:
                 vocabulary=sha256,
                 score=refreshed.after,
             )
+            abandon_under_way(session, reason, who)
             detail = {"study": slug, "version": new.version, "words": refreshed.words, "gone": len(refreshed.gone)}
             session.add(AuditRow(at=now(), who=who, action="refreshed the vocabulary", detail=detail))
             return new.version
