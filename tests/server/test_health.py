@@ -6,9 +6,10 @@ import pytest
 from sqlalchemy import delete
 
 from eitr.server.db.tables import CandidateRow, ModelRow, ObservationRow, ParticipantRow, PoolRow, RoundRow, RoundStatus
-from eitr.server.domain import health, switches
+from eitr.server.domain import health, moderation, switches
 from eitr.server.domain.clock import now
 from eitr.server.domain.health import Severity
+from eitr.server.domain.moderation import Measure
 from eitr.server.domain.rounds import TOO_FEW
 from tests.server.federation import Federation
 
@@ -239,6 +240,31 @@ def test_no_worker_is_missed_while_a_round_waits_for_established_people(federati
     assert "worker" in found(federation, bounds=False)
     assert "worker" not in found(federation, bounds=True)
     clock.forward(federation.settings.round_seconds)
+    assert "worker" in found(federation, bounds=True)
+
+
+def test_no_worker_is_missed_while_a_round_waits_in_the_place_of_the_muted(federation, clock) -> None:
+    people = federation.enrol(5)
+    number = federation.full_round(people[:4])
+    moderation.take(federation.database, people[0], Measure.MUTED, "ada", "why")
+    clock.forward(health.LATE.total_seconds() + 1)
+    federation.rounds.close_if_due()
+    assert federation.rounds.current().id == number
+    assert "worker" not in found(federation, bounds=False)
+    federation.send(number, people[4])
+    clock.forward(health.LATE.total_seconds() + federation.settings.grace_seconds + 1)
+    assert "worker" in found(federation, bounds=False)
+
+
+def test_no_worker_is_missed_at_once_when_the_last_one_awaited_is_muted(federation, clock) -> None:
+    codes = federation.participants.invite_batch(4, "", who="ada", founders=True)
+    founders = [federation.participants.enrol(code, invited_only=True).id for code in codes]
+    federation.full_round([*founders[:3], *federation.enrol(2)])
+    clock.forward(health.LATE.total_seconds() + 1)
+    assert "worker" not in found(federation, bounds=True)
+    moderation.take(federation.database, founders[3], Measure.MUTED, "ada", "why")
+    assert "worker" not in found(federation, bounds=True)
+    clock.forward(health.LATE.total_seconds() + federation.settings.grace_seconds + 1)
     assert "worker" in found(federation, bounds=True)
 
 

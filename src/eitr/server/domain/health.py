@@ -26,7 +26,7 @@ from eitr.server.db.tables import (
     UpdateRow,
 )
 from eitr.server.delivery.message import written
-from eitr.server.domain import formal_privacy, pools
+from eitr.server.domain import formal_privacy, moderation, pools
 from eitr.server.domain.clock import now
 from eitr.server.domain.rounds import TOO_FEW
 from eitr.server.domain.switches import pause_of
@@ -424,10 +424,14 @@ def _due(at: Situation) -> tuple[datetime | None, str]:
     match round.status:
         case RoundStatus.OPEN:
             due = round.deadline
-            if round.complete is not None and round.received >= round.quorum and not _awaits_people(at):
+            counting = round.received - moderation.uncounted(at.session, round.id)
+            full = counting >= round.quorum or round.received >= round.maximum
+            if round.complete is not None and full and not _awaits_people(at):
                 last = at.session.scalar(select(func.max(UpdateRow.received)).where(UpdateRow.round == round.id))
-                # The last one may be whom the round waited for.
-                due = min(due, max(round.complete, last or round.complete) + timedelta(seconds=round.grace_seconds))
+                # The last one who sent, was muted or was banned may be whom the round waited for.
+                moments = (round.complete, last, moderation.latest(at.session))
+                latest = max(one for one in moments if one is not None)
+                due = min(due, latest + timedelta(seconds=round.grace_seconds))
             return due, f"the end of round {round.id}"
         case RoundStatus.CLOSING:
             return round.closed, f"the aggregation of round {round.id}"

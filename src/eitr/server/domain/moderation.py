@@ -5,6 +5,7 @@ a banned one are refused. Rounds leave out both: their updates have no weight, a
 and do not help a round to reach its quorum or its minimum.
 """
 
+from datetime import datetime
 from enum import StrEnum
 
 from sqlalchemy import ColumnElement, func, select
@@ -56,6 +57,12 @@ def uncounted(session: Session, round: int) -> int:
     """Return how many updates of a round count for nothing."""
     query = select(func.count(UpdateRow.id)).join(ParticipantRow, ParticipantRow.id == UpdateRow.participant)
     return session.scalar(query.where(UpdateRow.round == round, silenced())) or 0
+
+
+def latest(session: Session) -> datetime | None:
+    """Return when a participant was last muted or banned; None if nobody is."""
+    muted, banned = session.execute(select(func.max(ParticipantRow.muted), func.max(ParticipantRow.banned))).one()
+    return max((at for at in (muted, banned) if at is not None), default=None)
 
 
 def keep_for_return(session: Session, leaving: ParticipantRow) -> None:
