@@ -1,7 +1,8 @@
 """The numbers of a study's report: agreement, reputations, and how versions of the model do on the study's pages.
 
 Everything here may be published: there are no ids, addresses or moments, nothing is told person by person, and no group
-of one or two people is counted, nor do counts differ by one or two, which would tell the same.
+of one or two people is counted, nor do counts differ by one or two, which would tell the same. Choices are counted page
+by page, one by one, from three labels of a page on: nobody is told whose they are.
 """
 
 import math
@@ -21,7 +22,8 @@ from eitr.taxonomy import NAMES, NON_SENSITIVE
 
 FEWEST = 3
 """Smaller groups of people are not counted: a number of one or two can point at somebody."""
-BINS = 10
+BINS = (10, 5, 2, 1)
+"""A picture has the most bins of these in which no bin is of one or two people."""
 FEW = f"fewer than {FEWEST}"
 NOT_TOLD = "not told"
 """Of a larger count that another one would make tell of one or two people: 8 of whom 7 finished."""
@@ -262,18 +264,17 @@ def _choices(row: NDArray[np.int64]) -> dict[str, Any]:
 def histogram(values: Sequence[float], what: str) -> list[dict[str, Any]]:
     """Return how many values from 0 to 1 are in which bin: nobody's, or those of at least `FEWEST` people.
 
-    Bins grow until it is so. Counts are ranges, because their sum would tell of the few who are in no bin.
+    All bins grow until it is so: if only those with few people grew, their place would tell of them. Counts are ranges,
+    because their sum would tell of the few who are in no bin.
     """
-    counted, edges = np.histogram(np.clip(values, 0.0, 1.0), bins=BINS, range=(0.0, 1.0))
-    bins: list[tuple[float, float, int]] = []
-    for count, low, high in zip(counted.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        if bins and 0 < bins[-1][2] < FEWEST:
-            low, count = bins[-1][0], bins.pop()[2] + count
-        bins.append((low, high, count))
-    while len(bins) > 1 and 0 < bins[-1][2] < FEWEST:  # no bin is left to grow into: the ones before grow
-        _, high, count = bins.pop()
-        bins[-1] = (bins[-1][0], high, bins[-1][2] + count)
-    return [{"from": round(low, 2), "to": round(high, 2), what: count_range(count)} for low, high, count in bins]
+    for bins in BINS:
+        counted, edges = np.histogram(np.clip(values, 0.0, 1.0), bins=bins, range=(0.0, 1.0))
+        if not ((counted > 0) & (counted < FEWEST)).any():
+            break
+    return [
+        {"from": round(low, 2), "to": round(high, 2), what: count_range(count)}
+        for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counted.tolist(), strict=True)
+    ]
 
 
 def count_range(count: int) -> int | str:
