@@ -4,6 +4,7 @@ import gzip
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from eitr.errors import InputError
 from eitr.pages.extract import extract
@@ -81,6 +82,10 @@ def test_hosts_that_no_browser_would_ask_are_refused(tmp_path: Path, host: str) 
         ("https://my_blog.r3---sn.example/", "https://my_blog.r3---sn.example/"),
         ("http://Straße.example/ü", "http://xn--strae-oqa.example/ü"),
         ("http://日本。example/", "http://xn--wgv71a.example/"),
+        ("http://☃.example/", "http://xn--n3h.example/"),
+        ("http://i❤.example/", "http://xn--i-7iq.example/"),
+        ("http://my_bücher.example/", "http://xn--my_bcher-95a.example/"),
+        ("http://xn--ls8h.example/", "http://xn--ls8h.example/"),
         ("http://１２７.0.0.1:8000/", "http://127.0.0.1:8000/"),
         ("http://[2001:DB8:0::1]:80/", "http://[2001:db8::1]/"),
     ],
@@ -90,6 +95,24 @@ def test_addresses_are_stored_in_one_form(tmp_path: Path, url: str, stored: str)
     if url != stored:
         with pytest.raises(PageListError, match="line 3 has the same url as line 2"):
             read(tmp_path, f"url\n{url}\n{stored}\n")
+
+
+@pytest.mark.parametrize("host", [".".join(["ü"] * 400), ".".join(["a"] * 130), "❤" * 60])
+def test_an_address_that_is_too_long_in_the_form_it_is_stored_in_is_refused(tmp_path: Path, host: str) -> None:
+    with pytest.raises(PageListError, match=r"line 2 has a url (that is longer|whose host)"):
+        read(tmp_path, f"url\nhttp://{host}.example/\n")
+
+
+def test_a_page_that_an_older_version_stored_in_another_form_is_the_same_page(small_world: World, tmp_path) -> None:
+    small_world.study(1)
+    for older in ("https://www.who.int", "http://no host/"):
+        with small_world.database.writing() as session:
+            session.scalars(select(StudyPageRow)).one().url = older
+        path = tmp_path / "list.csv"
+        path.write_text("url,truth\nhttps://www.who.int/,health\n" if "who" in older else "url\nhttps://b.example/\n")
+        done = small_world.studies.pages.import_file(SLUG, path, who="ada")
+        assert (done.added, done.changed) == ((0, 1) if "who" in older else (1, 0))
+    assert [page.truth for page in small_world.studies.pages.all(SLUG)] == ["health", None]
 
 
 def test_a_fragment_is_refused_as_a_task_is_a_whole_page(tmp_path: Path) -> None:

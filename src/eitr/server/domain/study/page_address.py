@@ -10,6 +10,8 @@ from eitr.errors import InputError
 
 LONGEST_URL = 2000
 """In bytes: longer ones fit into no index of PostgreSQL."""
+LONGEST_HOST = 253
+LONGEST_LABEL = 63
 DEFAULT_PORTS = {"http": 80, "https": 443}
 FORBIDDEN = re.compile(r"[\x00-\x20\x7f#%/:<>?@\[\\\]^|]")
 """No host has them, according to the URL standard that browsers follow. It decodes %41 first; here, % is refused."""
@@ -32,8 +34,6 @@ def page_address(url: str) -> str:
         raise InputError(f"has the url {url!r:.100}, which is not an address that begins with http:// or https://")
     if parts.username is not None or parts.password is not None:
         raise InputError("has a url with a user name or a password: remove them")
-    if len(url.encode()) > LONGEST_URL:
-        raise InputError(f"has a url that is longer than {LONGEST_URL} bytes")
     if "#" in url:
         raise InputError("has a url with a fragment, the part from # on: remove it, a task is always a whole page")
     try:
@@ -45,14 +45,17 @@ def page_address(url: str) -> str:
     place = f"[{host}]" if ":" in host else host
     if port not in (None, DEFAULT_PORTS[parts.scheme]):
         place += f":{port}"
-    return urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
+    address = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
+    if len(address.encode()) > LONGEST_URL or len(host) > LONGEST_HOST:
+        raise InputError(f"has a url that is longer than {LONGEST_URL} bytes, or its host than {LONGEST_HOST}")
+    return address
 
 
 def host_name(host: str) -> str:
     """Return a host as browsers ask for it, in ASCII; a ValueError says that no browser would.
 
-    >>> host_name("faß.example"), host_name("2001:DB8::1"), host_name("my_blog.example.org")
-    ('xn--fa-hia.example', '2001:db8::1', 'my_blog.example.org')
+    >>> host_name("faß.example"), host_name("2001:DB8::1"), host_name("my_blog.example.org"), host_name("i❤.example")
+    ('xn--fa-hia.example', '2001:db8::1', 'my_blog.example.org', 'xn--i-7iq.example')
     """
     if "%" in host:
         raise ValueError("a host has no %")
@@ -69,4 +72,19 @@ def _ascii_label(label: str) -> str:
     # The rules for international names would refuse some ASCII ones that exist, as with an underscore.
     if label.isascii() and not label.startswith("xn--"):
         return label
-    return idna.encode(label, uts46=True).decode()
+    try:
+        return idna.encode(label, uts46=True).decode()
+    except idna.IDNAError:
+        return _symbols_label(label)
+
+
+def _symbols_label(label: str) -> str:
+    """Return a label that the rules for international names refuse and browsers open, as one with a heart."""
+    name = label[4:].encode().decode("punycode") if label.startswith("xn--") else label
+    mapped = idna.uts46_remap(name, std3_rules=False)
+    idna.check_initial_combiner(mapped)
+    idna.check_bidi(mapped)
+    ascii = mapped if mapped.isascii() else "xn--" + mapped.encode("punycode").decode()
+    if len(ascii) > LONGEST_LABEL or (label.startswith("xn--") and ascii != label):
+        raise ValueError("a label that no host has")
+    return ascii

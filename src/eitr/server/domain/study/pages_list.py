@@ -260,7 +260,9 @@ def _read_copy(name: str, folder: Path | None) -> bytes:
 
 
 def _import(session: Session, study: StudyRow, listed: list[ListedPage]) -> Imported:
-    known = {row.url: row for row in session.scalars(select(StudyPageRow).where(StudyPageRow.study == study.id))}
+    known: dict[str, StudyPageRow] = {}
+    for row in session.scalars(select(StudyPageRow).where(StudyPageRow.study == study.id).order_by(StudyPageRow.id)):
+        known.setdefault(_one_form(row.url), row)
     if len(known.keys() | {page.url for page in listed}) > MOST_PAGES:
         raise InvalidInputError(f"A study takes at most {MOST_PAGES} pages.")
     added = changed = 0
@@ -277,3 +279,11 @@ def _import(session: Session, study: StudyRow, listed: list[ListedPage]) -> Impo
             changed += 1
     session.flush()
     return Imported(added, changed, sum(page.copy is not None for page in listed))
+
+
+def _one_form(url: str) -> str:
+    """Return a stored address in the form of today; older versions stored others, also of what no browser opens."""
+    try:
+        return page_address(url)
+    except InputError:
+        return url
