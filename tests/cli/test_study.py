@@ -60,6 +60,7 @@ def test_a_study_is_created_filled_opened_and_closed(folder: Path, tmp_path: Pat
     code = str(world.studies.people.progress(person.id).completion_code)
     world.close()
     assert run(folder, "codes", "covid", code.lower(), "0123") == f"{code}\tvalid\n0123\tnot valid\n"
+    assert run(folder, "codes", "covid", "0123", code, code.lower()).splitlines()[1] == f"{code}\tvalid, given 2 times"
     [listed] = json.loads(run(folder, "list", "--json"))
     assert (listed["study"], listed["status"], listed["invited"], listed["consented"]) == ("covid", "open", 3, 1)
     assert "covid" in run(folder, "list")

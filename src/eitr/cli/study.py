@@ -185,9 +185,10 @@ def codes(
     """
     with _studies(folder, database) as services:
         services.register.get(slug)
-        found = services.people.valid_codes(slug, given)
-    for code, valid in found.items():
-        print(f"{code}\t{'valid' if valid else 'not valid'}")
+        found = services.people.check_codes(slug, given)
+    for one in found:
+        again = f", given {one.times} times" if one.times > 1 else ""
+        print(f"{one.code}\t{'valid' if one.valid else 'not valid'}{again}")
 
 
 @study.command(name="list")

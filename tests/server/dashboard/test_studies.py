@@ -256,6 +256,9 @@ def test_completion_codes_are_valid_or_not_and_tell_nothing_else(desk):
     assert cells.count("valid") == 1
     for trace in (first, "@example.org", EVIL):
         assert trace not in answer.text
+    twice = desk.operator.act(f"{DESK}/codes", codes=f"{code}\n0123\n{code.lower()}").text
+    assert "1 of 2 codes is valid" in twice
+    assert twice.count("given 2 times") == 1
     assert desk.operator.act(f"{DESK}/codes", codes=" ").status_code == 400
     desk.studies.people.withdraw(first)
     assert "0 of 1 code is valid" in desk.operator.act(f"{DESK}/codes", codes=code).text

@@ -213,6 +213,20 @@ def test_a_study_that_asks_no_longer_for_a_consent_does_not_use_it(world: World)
         world.studies.tasks.note(ann.id, task.id, TaskEvent.LABELLED, "health")
 
 
+def test_beginning_again_keeps_labels_that_the_study_has_stopped_asking_for(world: World) -> None:
+    study = world.study(collect_labels=True)
+    ann = world.person(COLLECTION)
+    task = world.studies.tasks.all(ann.id)[0]
+    world.studies.tasks.note(ann.id, task.id, TaskEvent.LABELLED, "health")
+    world.studies.register.change(SLUG, who="ada", collect_labels=False)
+    version = world.studies.register.get(SLUG).consent_version
+    assert version >= study.consent_version
+    world.studies.people.start(SLUG, ann.code, "en", {PARTICIPATION: "x"}, version)
+    assert world.studies.people.export(ann.id)["tasks"][0]["label"] == "health"
+    world.studies.people.take_back_consent(ann.id, COLLECTION)
+    assert world.studies.people.export(ann.id)["tasks"][0]["label"] is None
+
+
 def test_requests_that_come_together_make_one_person_one_consent_and_one_withdrawal(world: World) -> None:
     """As two processes, or a client that tries again before the first answer, would."""
     world.study(collect_labels=True)

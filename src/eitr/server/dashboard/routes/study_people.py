@@ -66,7 +66,7 @@ def codes_checked(server: Server, who: CsrfCheckedOperator, sent: SubmittedForm,
     """Say which completion codes are valid."""
     codes = sent.prose("codes", longest=LONGEST_CODES, needed="Paste the codes, one per line.").split()
     study = server.studies.register.get(slug)
-    return page("study_codes.html", who=who, study=study, codes=server.studies.people.valid_codes(slug, codes))
+    return page("study_codes.html", who=who, study=study, codes=server.studies.people.check_codes(slug, codes))
 
 
 @router.post("/contacts/delete")

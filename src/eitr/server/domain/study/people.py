@@ -1,6 +1,7 @@
 """The people of a study: they begin with a code and their consent, and may withdraw at any time."""
 
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,6 +38,16 @@ class Begun:
 
     person: str
     secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCode:
+    """What is said of a completion code that somebody gave to the operator."""
+
+    code: str
+    valid: bool
+    times: int
+    """How often it was given: it may have been passed on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +100,9 @@ class People:
             person.secret_hash, person.language = secret_hash(secret), _known_language(study, language)
             for kind, text in texts.items():
                 consents.give(session, person, kind, text, version)
-            for kind in consents.in_force(session, person.id).keys() - texts.keys():
+            # What the form did not ask about stays as it is.
+            asked = consents.offered(Study.of(study).settings)
+            for kind in (consents.in_force(session, person.id).keys() & asked) - texts.keys():
                 consents.take_back(session, person, kind)
             return Begun(person.id, secret)
 
@@ -122,15 +135,15 @@ class People:
         with self._database.reading() as session:
             return session.scalar(query.where(*mine))
 
-    def valid_codes(self, slug: str, codes: Sequence[str]) -> dict[str, bool]:
+    def check_codes(self, slug: str, codes: Sequence[str]) -> list[CheckedCode]:
         """Say of completion codes whether somebody in a study has them; not who, nor anything else."""
-        written = [code.strip().upper() for code in codes]
+        written = Counter(code.strip().upper() for code in codes)
         query = select(StudyPersonRow.completion_code).join(StudyRow, StudyRow.id == StudyPersonRow.study)
         with self._database.reading() as session:
             known = set(
                 session.scalars(query.where(StudyRow.slug == slug, StudyPersonRow.completion_code.in_(written)))
             )
-        return {code: code in known for code in written}
+        return [CheckedCode(code, code in known, times) for code, times in written.items()]
 
     def of_participant(self, participant: str) -> str | None:
         """Return the person to whom a participant's browser belongs; None if they are in no study."""
