@@ -260,9 +260,8 @@ def _read_copy(name: str, folder: Path | None) -> bytes:
 
 
 def _import(session: Session, study: StudyRow, listed: list[ListedPage]) -> Imported:
-    known: dict[str, StudyPageRow] = {}
-    for row in session.scalars(select(StudyPageRow).where(StudyPageRow.study == study.id).order_by(StudyPageRow.id)):
-        known.setdefault(_one_form(row.url), row)
+    rows = select(StudyPageRow).where(StudyPageRow.study == study.id).order_by(StudyPageRow.id.desc())
+    known = {_one_form(row.url): row for row in session.scalars(rows)}  # of two in one form, the first
     if len(known.keys() | {page.url for page in listed}) > MOST_PAGES:
         raise InvalidInputError(f"A study takes at most {MOST_PAGES} pages.")
     added = changed = 0
