@@ -124,6 +124,98 @@ def test_who_undoes_that_a_page_is_not_sensitive_is_asked_again(agreed, site):
         assert "warning.html" in page.url
 
 
+def say(agreed, page, **wish):
+    """Send what the popup sends about the page that a tab shows."""
+    shown = {name: agreed.view(page)[name] for name in ("document", "url")}
+    agreed.asking("popup")({**wish, **shown})
+
+
+def test_who_undoes_it_of_one_page_is_not_asked_as_long_as_it_holds_for_another(agreed, site):
+    page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
+    first, second = (site.put("portal.test", path, tracked(site, HEALTH)) for path in ("/one", "/two"))
+    for address in (first, second):
+        visit(agreed, page, address)
+        say(agreed, page, kind="label", label=5)
+    say(agreed, page, kind="take-back")
+    agreed.worker_has_finished()
+    assert [one["harmless"] for one in seen_hosts(agreed)] == [True]
+    visit(agreed, page, first)
+    say(agreed, page, kind="take-back")
+    agreed.worker_has_finished()
+    assert [one["harmless"] for one in seen_hosts(agreed)] == [False]
+    visit(agreed, page, elsewhere)
+    page.goto(first, wait_until="commit")
+    page.wait_for_url(lambda url: "warning.html" in url)
+
+
+def test_who_undoes_it_is_still_not_asked_on_the_day_they_chose(agreed, site):
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    continue_for_a_day(agreed, page, address)
+    say(agreed, page, kind="label", label=5)
+    say(agreed, page, kind="take-back")
+    visit(agreed, page, elsewhere)
+    assert not warned_in(agreed, page, address)
+    agreed.desk.evaluate(DAY_OVER)
+    visit(agreed, page, elsewhere)
+    agreed.kill_worker()
+    agreed.worker_has_finished()
+    assert warned_in(agreed, page, address)
+
+
+def test_hosts_that_are_noted_together_are_all_warned_of(agreed, site):
+    hosts = [f"clinic{number}.test" for number in range(4)]
+    pages = []
+    for host in hosts:
+        site.put(host, "/", tracked(site, HEALTH))
+        pages.append(agreed.context.new_page())
+    site.may_answer.clear()
+    for page, host in zip(pages, hosts, strict=True):
+        page.evaluate("(to) => { location = to }", site.address(host))
+    until(lambda: sum(path == "/" for _, path in site.asked) == len(hosts), what="the requests")
+    site.may_answer.set()
+    for page, host in zip(pages, hosts, strict=True):
+        page.wait_for_url(site.address(host))
+        agreed.wait_until_read(page)
+    until(lambda: len(redirections(agreed)) == len(hosts), what="a rule for each host")
+
+
+def test_what_earlier_versions_noted_in_another_way_traps_nobody(agreed, site):
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    agreed.desk.evaluate(STORED_WITH_A_DOT)
+    agreed.kill_worker()
+    agreed.worker_has_finished()
+    assert redirections(agreed) == []
+    page.goto(site.put("clinic.test.", "/", tracked(site, HEALTH)))
+    agreed.wait_for_badge(page, "H2")
+    visit(agreed, page, elsewhere)
+    agreed.desk.evaluate(OLD_PATTERN)
+    agreed.kill_worker()
+    agreed.worker_has_finished()
+    until(lambda: all("[.]?" in rule["condition"]["regexFilter"] for rule in redirections(agreed)), what="new patterns")
+    assert len(redirections(agreed)) == 1
+    assert warned_in(agreed, page, address)
+
+
+STORED_WITH_A_DOT = """() => new Promise((done) => {
+  const opening = indexedDB.open("eitr");
+  opening.onsuccess = () => {
+    const change = opening.result.transaction("hosts", "readwrite");
+    const store = change.objectStore("hosts");
+    store.get("clinic.test").onsuccess = ({ target }) => {
+      store.clear();
+      store.put({ ...target.result, host: "clinic.test." });
+    };
+    change.oncomplete = () => { opening.result.close(); done(null) };
+  };
+})"""
+OLD_PATTERN = """async () => {
+  const [rule] = (await chrome.declarativeNetRequest.getDynamicRules()).filter(({ action }) => action.redirect);
+  const regexFilter = rule.condition.regexFilter.replace("[.]?", "");
+  const old = { ...rule, condition: { ...rule.condition, regexFilter } };
+  await chrome.declarativeNetRequest.updateDynamicRules({ addRules: [old], removeRuleIds: [rule.id] });
+}"""
+
+
 def continue_for_a_day(agreed, page, address):
     """Go on to an address, and do not be asked before it for a day."""
     page.goto(address)

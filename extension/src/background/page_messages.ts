@@ -52,7 +52,7 @@ import { sentAnswers } from "./study/task_answers";
 import { hidesPrediction, isOpening, taskOf } from "./study/task_pages";
 import { sentTerms } from "./study/term_reports";
 import { addHostList, hostLists, removeHostList, thirdPartiesOf, trackerData } from "./third_parties";
-import { askAgain, beQuiet, continueTo, warningView } from "./warnings";
+import { continueTo, updateHarmless, warningView } from "./warnings";
 
 type Wish = Record<string, unknown>;
 type Handlers = { [K in Kind]: (wish: Wish) => Promise<Calls[K][1]> };
@@ -89,8 +89,7 @@ export const HANDLERS: Handlers = {
     effectsAreDue(seen);
     await saveDocuments();
     // Nobody wants to be asked before a page that is about nothing sensitive to them. What is blocked stays the same.
-    if (label === NON_SENSITIVE) await beQuiet(hostOf(seen.url), Number.MAX_SAFE_INTEGER);
-    else if (before === NON_SENSITIVE) await askAgain(hostOf(seen.url));
+    if (label === NON_SENSITIVE || before === NON_SENSITIVE) await updateHarmless(hostOf(seen.url));
     await updateEffects(seen);
     judgeAgainSoon();
     return popupView(seen);
@@ -105,7 +104,7 @@ export const HANDLERS: Handlers = {
     seen.label = null;
     effectsAreDue(seen);
     await saveDocuments();
-    if (before === NON_SENSITIVE) await askAgain(hostOf(seen.url));
+    if (before === NON_SENSITIVE) await updateHarmless(hostOf(seen.url));
     // Now: what is shown of this page follows from it.
     await judgeAgain();
     await updateEffects(seen);

@@ -3,6 +3,7 @@
  * on, links to them can be marked, and the person may be asked before the next visit.
  */
 
+import { normalHost } from "../core/site";
 import { read, write } from "./database";
 
 export interface RememberedHost {
@@ -15,6 +16,8 @@ export interface RememberedHost {
   rule: number;
   /** The person is not asked before this time. */
   quietUntil: number;
+  /** The person said that a page of it is not sensitive, and is not asked. */
+  harmless?: boolean | undefined;
 }
 
 const MOST_COMPANIES = 100;
@@ -23,7 +26,8 @@ let held: Promise<Map<string, RememberedHost>> | null = null;
 
 export function rememberedHosts(): Promise<Map<string, RememberedHost>> {
   held ??= read<RememberedHost[]>("hosts", (store) => store.getAll()).then(
-    (hosts) => new Map(hosts.map((known) => [known.host, known])),
+    // An earlier version kept the dot that may end a name, and nothing is found under such a name.
+    (hosts) => new Map(hosts.filter(({ host }) => host === normalHost(host)).map((known) => [known.host, known])),
     (error: unknown) => {
       held = null;
       throw error;
@@ -34,7 +38,7 @@ export function rememberedHosts(): Promise<Map<string, RememberedHost>> {
 
 /** Note a host and return what has to be forgotten for it, so that there are never more than `most`. */
 export async function rememberHost(
-  { host, topic, companies, quietUntil }: Omit<RememberedHost, "time" | "rule">,
+  { host, topic, companies, quietUntil, harmless }: Omit<RememberedHost, "time" | "rule">,
   most: number,
 ): Promise<RememberedHost[]> {
   const hosts = await rememberedHosts();
@@ -42,7 +46,7 @@ export async function rememberHost(
   // Last in the map is latest seen.
   hosts.delete(host);
   const named = companies.slice(0, MOST_COMPANIES);
-  const known = { host, topic, companies: named, time: Date.now(), rule, quietUntil };
+  const known = { host, topic, companies: named, time: Date.now(), rule, quietUntil, harmless };
   hosts.set(host, known);
   const oldest = [...hosts.values()]
     .sort((one, other) => one.time - other.time)
@@ -55,12 +59,15 @@ export async function rememberHost(
   return oldest;
 }
 
-/** Do not ask before visits to a host until a time. */
-export async function quietHost(host: string, quietUntil: number): Promise<void> {
+/** Note why the person is not asked before visits to a host, or is asked again. */
+export async function noteHost(
+  host: string,
+  quiet: Partial<Pick<RememberedHost, "quietUntil" | "harmless">>,
+): Promise<void> {
   const hosts = await rememberedHosts();
   const before = hosts.get(host);
   if (before === undefined) return;
-  const known = { ...before, quietUntil };
+  const known = { ...before, ...quiet };
   hosts.set(host, known);
   await write(["hosts"], (of) => of("hosts").put(known));
 }

@@ -23,6 +23,8 @@ export interface SeenHost {
   companies: string[];
   /** The person is not asked before visits until this time. */
   quietUntil: number;
+  /** The person said that a page of it is not sensitive, and is not asked before visits. */
+  harmless?: boolean | undefined;
   time: number;
 }
 
@@ -55,6 +57,7 @@ export function notePage(url: string, topic: number, companies: readonly string[
       front: isFront(url) ? topic : before.front,
       companies: [...known].slice(0, MOST_COMPANIES),
       quietUntil: before.quietUntil,
+      harmless: before.harmless,
       time: Date.now(),
     };
     if (isNew(before, after)) await store(after);
@@ -71,22 +74,28 @@ export function topicOfHost({ pages, front }: SeenHost): number | null {
   return topics.reduce((most, topic) => (count(topic) > count(most) ? topic : most));
 }
 
-export interface KnownPage extends Pick<SeenHost, "companies" | "quietUntil"> {
+export interface KnownPage extends Pick<SeenHost, "companies" | "quietUntil" | "harmless"> {
   topic: number;
 }
 
 /** What is known of a page that was seen before; null if it is not known as sensitive. */
 export async function knownPage(url: string): Promise<KnownPage | null> {
-  const [page, { pages, companies, quietUntil }] = [await pageHash(url), await seenHost(hostOf(url))];
+  const [page, { pages, ...host }] = [await pageHash(url), await seenHost(hostOf(url))];
   const topic = pages.find(([other]) => other === page)?.[1] ?? NON_SENSITIVE;
-  return topic === NON_SENSITIVE ? null : { topic, companies, quietUntil };
+  return topic === NON_SENSITIVE ? null : { ...host, topic };
 }
 
-/** Do not ask before visits to a host until a time. */
-export function quietSeen(host: string, quietUntil: number): Promise<void> {
+/** Whether any of these pages, by the salted hashes of their addresses, was seen of a host. */
+export async function sawAnyOf(host: string, hashes: readonly string[]): Promise<boolean> {
+  const wanted = new Set(hashes.map((hash) => hash.slice(0, HASH_LENGTH)));
+  return (await seenHost(host)).pages.some(([page]) => wanted.has(page));
+}
+
+/** Note why the person is not asked before visits to a host, or is asked again. */
+export function noteSeen(host: string, quiet: Partial<Pick<SeenHost, "quietUntil" | "harmless">>): Promise<void> {
   return inTurn(async () => {
     const before = await seenHost(host);
-    if (before.time > 0) await store({ ...before, quietUntil });
+    if (before.time > 0) await store({ ...before, ...quiet });
   });
 }
 

@@ -7,6 +7,7 @@
  */
 
 import { browser } from "../browser";
+import { NON_SENSITIVE } from "../core/taxonomy";
 import { siteOf } from "../core/trackers";
 import { dayOf } from "../day";
 import type { Quiet, WarningView } from "../messages";
@@ -14,8 +15,9 @@ import { mayRead, type Settings } from "../settings";
 import { hostOf, pageAddress } from "./address";
 import { mayBlock } from "./blocking/may_block";
 import { currentDocument, documentsLoaded, openTabs } from "./documents";
-import { quietHost, type RememberedHost, rememberedHosts, rememberHost } from "./remembered_hosts";
-import { knownPage, quietSeen, type SeenHost } from "./seen_hosts";
+import { labelledPages } from "./labelled_pages";
+import { noteHost, type RememberedHost, rememberedHosts, rememberHost } from "./remembered_hosts";
+import { knownPage, noteSeen, type SeenHost, sawAnyOf } from "./seen_hosts";
 import { settings } from "./settings_store";
 
 type Rule = chrome.declarativeNetRequest.Rule;
@@ -41,14 +43,15 @@ export function listenToWarningAlarms(): void {
 }
 
 /** A host is known as sensitive: remember it, and warn from the next visit on if the person wants that. */
-export async function remember(host: string, topic: number, { companies, quietUntil }: SeenHost): Promise<void> {
+export async function remember(host: string, topic: number, seen: SeenHost): Promise<void> {
+  const { companies, quietUntil, harmless } = seen;
   const before = (await rememberedHosts()).get(host);
   const same =
     before?.topic === topic &&
     dayOf(before.time) === dayOf(Date.now()) &&
     companies.every((company) => before.companies.includes(company));
   if (same || (before === undefined && !(await takesRuleFor(host)))) return;
-  const oldest = await rememberHost({ host, topic, companies, quietUntil }, MOST_HOSTS);
+  const oldest = await rememberHost({ host, topic, companies, quietUntil, harmless }, MOST_HOSTS);
   await dropRules(oldest);
   await syncRules();
 }
@@ -61,8 +64,13 @@ function isToBeAsked(choices: Settings, host: string, topic: number, companies: 
   return warnedTopics.includes(topic) && !offSites.includes(site) && !unwarnedSites.includes(site);
 }
 
-function hasRule(choices: Settings, { host, topic, companies, quietUntil }: RememberedHost): boolean {
-  return quietUntil <= Date.now() && isToBeAsked(choices, host, topic, companies);
+function hasRule(choices: Settings, known: RememberedHost): boolean {
+  return !isQuiet(known) && isToBeAsked(choices, known.host, known.topic, known.companies);
+}
+
+/** Whether the person said that a page of a host is not sensitive, or does not want to be asked for a day. */
+function isQuiet({ quietUntil, harmless }: Pick<SeenHost, "quietUntil" | "harmless">): boolean {
+  return harmless === true || quietUntil > Date.now();
 }
 
 /** Whether any tab shows a host. */
@@ -99,15 +107,25 @@ export async function dropRules(gone: readonly RememberedHost[]): Promise<void> 
   await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
 }
 
-/** Make the browser's rules those that settings and known hosts ask for. */
-export async function syncRules(): Promise<void> {
+let queue: Promise<unknown> = Promise.resolve();
+
+/** Make the browser's rules those that settings and known hosts ask for; one after the other, as each looks at the last. */
+export function syncRules(): Promise<void> {
+  const turn = queue.then(sync);
+  queue = turn.catch(() => undefined);
+  return turn;
+}
+
+async function sync(): Promise<void> {
   const choices = await settings();
   const hosts = [...(await rememberedHosts()).values()];
   const wanted = hosts.filter((known) => hasRule(choices, known));
-  const present = ourRules(await browser.declarativeNetRequest.getDynamicRules());
-  const missing = wanted.filter(({ rule }) => !present.has(rule));
-  const numbers = new Set(wanted.map(({ rule }) => rule));
-  const removeRuleIds = [...present].filter((id) => !numbers.has(id));
+  const present = await browser.declarativeNetRequest.getDynamicRules();
+  const patterns = new Map(present.map(({ id, condition }) => [id, condition.regexFilter]));
+  // Also those that an earlier version wrote in another way.
+  const missing = wanted.filter(({ host, rule }) => patterns.get(rule) !== pattern(host));
+  const staying = new Set(wanted.filter((known) => !missing.includes(known)).map(({ rule }) => rule));
+  const removeRuleIds = [...ourRules(present)].filter((id) => !staying.has(id));
   await syncAlarm(hosts);
   if (missing.length === 0 && removeRuleIds.length === 0) return;
   // First the exceptions: visits under way are not interrupted.
@@ -170,7 +188,7 @@ export async function warningView(target: string): Promise<WarningView | null> {
   const choices = await settings();
   const known = (await rememberedHosts()).get(host);
   const found = known !== undefined && hasRule(choices, known) ? known : await knownPage(pageAddress(target));
-  if (found === null || found.quietUntil > Date.now()) return null;
+  if (found === null || isQuiet(found)) return null;
   const { topic, companies } = found;
   if (!isToBeAsked(choices, host, topic, companies)) return null;
   return { target: new URL(target).href, host, topic, companies, blocks: mayBlock(choices, host) };
@@ -183,19 +201,24 @@ export async function continueTo({ target, host }: WarningView, quiet: Quiet): P
   await browser.alarms.create(CONTINUED, { when: end });
   const known = (await rememberedHosts()).get(hostOf(target));
   if (known !== undefined) await allow([known]);
-  if (quiet === "day") await beQuiet(host, Date.now() + DAY_MS);
+  if (quiet === "day") await note(host, { quietUntil: Date.now() + DAY_MS });
 }
 
-/** Do not ask before visits to a host until a time. */
-export async function beQuiet(host: string, until: number): Promise<void> {
-  await quietSeen(host, until);
-  await quietHost(host, until);
+/**
+ * The person said of a page that it is not sensitive, or that it is after all: ask before visits to its host, unless
+ * they say of another of its pages that it is not. What an earlier version noted so is a time that never comes.
+ */
+export async function updateHarmless(host: string): Promise<void> {
+  const pages = (await labelledPages()).filter(({ label }) => label === NON_SENSITIVE).map(({ page }) => page);
+  const harmless = await sawAnyOf(host, pages);
+  const { quietUntil = 0 } = (await rememberedHosts()).get(host) ?? {};
+  await note(host, quietUntil === Number.MAX_SAFE_INTEGER ? { harmless, quietUntil: 0 } : { harmless });
+}
+
+async function note(host: string, quiet: Partial<Pick<SeenHost, "quietUntil" | "harmless">>): Promise<void> {
+  await noteSeen(host, quiet);
+  await noteHost(host, quiet);
   await syncRules();
-}
-
-/** Ask before visits to a host again, from the next one on. */
-export function askAgain(host: string): Promise<void> {
-  return beQuiet(host, 0);
 }
 
 /** The hosts that the person is on the way to, each with the time until which they may arrive: not all do. */
