@@ -172,6 +172,17 @@ def _many_companies(extension: Extension, site: Site) -> Iterator[tuple[str, Pag
             popup.click("#correct")
             popup.wait_for_selector("#take-back", state="visible")
             yield "popup-24-corrected", popup
+            unfold(popup, "#who")
+            yield "popup-24-corrected-companies", popup
+    with _shown(extension, site.put("stadium.test", "/", FOOTBALL + pictures)) as page:
+        extension.wait_until_read(page)
+        extension.worker_has_finished()
+        with _open(extension, "popup", f"?tab={extension.tab(page)}") as popup:
+            popup.select_option("#topic", "4")
+            popup.click("#correct")
+            popup.wait_for_selector("#take-back", state="visible")
+            unfold(popup, "#who")
+            yield "popup-24-called-sensitive", popup
 
 
 def _paused(extension: Extension, page: Page) -> Iterator[tuple[str, Page]]:

@@ -37,6 +37,10 @@ when("take-back", "click", async () => {
   await change(() => ask("take-back", { document, url }));
   focusStatus("popup_taken_back");
 });
+when("who", "toggle", async () => {
+  // There is no room for both, and the thanks were read.
+  if (byId("who", HTMLDetailsElement).open) showStatus("");
+});
 when("hide-news", "click", async () => {
   const version = view?.news?.version;
   if (version === undefined) return;

@@ -52,7 +52,7 @@ export async function showingProblems(work: () => Promise<void>): Promise<void> 
 }
 
 /** Call when an element is pressed, changed or sent off. */
-export function when(id: string, event: "click" | "change" | "input", work: () => Promise<void>): void {
+export function when(id: string, event: "click" | "change" | "input" | "toggle", work: () => Promise<void>): void {
   byId(id, HTMLElement).addEventListener(event, () => void showingProblems(work));
 }
 
