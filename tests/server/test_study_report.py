@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise, product
 
 import pytest
@@ -95,6 +96,21 @@ def test_what_one_or_two_people_chose_for_a_page_is_not_told(found):
     assert many
     assert all(page[name] is None for page in few for name in NAMES)
     assert all(sum(page[name] for name in NAMES) == page["labels"] >= FEWEST for page in many)
+
+
+@pytest.mark.parametrize("secret", ["health", "religion"])
+def test_sums_do_not_tell_what_one_person_chose_for_a_page(federation, scene, secret):
+    """Of four people one also labelled a fifth page."""
+    data = study_data(federation.database, scene.services.register, SLUG)
+    labels = {who: dict.fromkeys(range(1, 5), "health") for who in ("P1", "P2", "P3", "P4")}
+    labels["P4"][5] = secret
+    report = analysis(replace(data, labels=labels), [])
+    told = [page for page in report.pages if isinstance(page["labels"], int)]
+    assert report.pages[4]["labels"] == FEW
+    assert report.participants.choices == report.with_truth["labels"] == sum(page["labels"] for page in told) == 16
+    right = sum(page[page["truth"]] for page in told if page["labels"])
+    assert report.with_truth["labels right"] == right / 16
+    assert report.people == analysis(replace(data, labels=labels | {"P4": labels["P1"]}), []).people
 
 
 def test_labels_of_one_or_two_people_are_not_told_as_those_of_all(federation, tmp_path):

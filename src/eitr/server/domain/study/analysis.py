@@ -102,6 +102,7 @@ def analysis(data: StudyData, models: Sequence[tuple[int, Classifier]]) -> Analy
     scores, details, majority = _versions(judged, models)
     sources = Counter(page.source for page in data.pages if page.source)
     told, rest = _people_counts(data)
+    summed = replace(data, labels=_summed(data))
     return Analysis(
         study={
             "study": data.study.slug,
@@ -115,9 +116,9 @@ def analysis(data: StudyData, models: Sequence[tuple[int, Classifier]]) -> Analy
         classes=list(NAMES),
         experts=_agreement(data.ratings, len(data.pages)),
         expert_pairs=[_without_nan(asdict(pair)) for pair in pairwise_agreement(data.ratings)],
-        participants=_agreement(data.labels, len(data.pages)),
-        people=_people(data),
-        with_truth=_with_truth(data),
+        participants=_agreement(summed.labels, len(data.pages)),
+        people=_people(summed),
+        with_truth=_with_truth(summed),
         pages=_pages(data),
         truth={"pages": len(data.pages), **{name: sources[name] for name in SOURCES}, "judged": len(judged)},
         reputations=histogram(data.reputations, "participants"),
@@ -126,6 +127,19 @@ def analysis(data: StudyData, models: Sequence[tuple[int, Classifier]]) -> Analy
         details=details,
         exclusions=_exclusions(data, judged, rest),
     )
+
+
+def _summed(data: StudyData) -> dict[str, dict[int, str]]:
+    """Return the labels that numbers about all pages are of.
+
+    Pages with few labels are left out if one or two people gave all of these: what they chose there is not told page by
+    page, and would be what is left of a sum.
+    """
+    table = counts(list(data.labels.values()), len(data.pages))
+    few = {number for number, row in enumerate(table, 1) if 0 < row.sum() < FEWEST}
+    if not 0 < sum(not few.isdisjoint(mine) for mine in data.labels.values()) < FEWEST:
+        return data.labels
+    return {who: {page: label for page, label in mine.items() if page not in few} for who, mine in data.labels.items()}
 
 
 def suppressed(count: int) -> int | str:
