@@ -6,17 +6,20 @@ import numpy as np
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import JSON, Connection, LargeBinary, String, inspect, select, text
+from sqlalchemy import JSON, Connection, LargeBinary, String, func, inspect, select, text
 
 from eitr.aggregation.fused.rule import SKETCH
 from eitr.aggregation.reputation_model import HISTORY
 from eitr.errors import InputError
 from eitr.server.db import schema
 from eitr.server.db.connection import Database
+from eitr.server.db.study_tables import RewriteRow
 from eitr.server.db.tables import AuditRow, Base, RoundRow, RoundStatus, RuleStateRow, UpdateRow
 from eitr.server.domain.rule_states import packed, unpacked
 from eitr.server.domain.study.erasure import PARTICIPANT_TABLES, STUDY_TABLES
 from tests.server.conftest import new_postgres_database
+from tests.server.raw_files import files_with
+from tests.server.waiting import until
 
 PLAN = '{"epochs": 10}'
 FIRST, NEWEST = "0001", "0009"
@@ -121,12 +124,18 @@ def test_postgresql_keeps_no_samples_of_what_belongs_to_people(postgres: str) ->
         connection.execute(
             text(
                 "INSERT INTO participants (id, secret_hash, enrolled, seen) "
-                "VALUES ('ann', 'a', '2026-01-01', '2026-01-01'), ('ben', 'b', '2026-01-01', '2026-01-01')"
+                "VALUES ('ann-who-leaves', 'a', '2026-01-01', '2026-01-01'), ('ben', 'b', '2026-01-01', '2026-01-01')"
             )
         )
         connection.execute(text("ANALYZE"))
         assert _sampled(connection) >= {("participants", "id")}
+        connection.execute(text("DELETE FROM participants WHERE id = 'ann-who-leaves'"))
+    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as alone:
+        alone.execute(text("VACUUM FULL participants"))
+    assert files_with(database, b"ann-who-leaves"), "the statistics have the name"
     schema.upgrade(database)
+    until(lambda: _purged(database), what="nobody is in the way")
+    assert not files_with(database, b"ann-who-leaves")
     with database.engine.begin() as connection:
         connection.execute(text("ANALYZE"))
         tables = {one.__tablename__ for one in (*PARTICIPANT_TABLES, *STUDY_TABLES)}
@@ -136,6 +145,12 @@ def test_postgresql_keeps_no_samples_of_what_belongs_to_people(postgres: str) ->
             "WHERE a.attstattarget = 0 AND a.attnum > 0 AND c.relkind = 'r'"
         )
         assert {tuple(row) for row in connection.execute(targets)} == _texts(tables)
+
+
+def _purged(database: Database) -> bool:
+    database.purge()
+    with database.reading() as session:
+        return session.scalar(select(func.count()).select_from(RewriteRow)) == 0
 
 
 def _sampled(connection: Connection) -> set[tuple[str, str]]:

@@ -52,6 +52,8 @@ DELETED = "deleted"
 """Set in the `info` of a session that deletes what must be gone from the files, too."""
 
 
+STATISTICS = "pg_statistic"
+"""Where PostgreSQL keeps samples of values; the only one of its own tables that is written anew."""
 OLDER_TRANSACTIONS = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -204,7 +206,8 @@ class Database:
             connection.execute(text(f"SET lock_timeout = {round(PURGE_SECONDS * 1000)}"))
             try:
                 for name, mark in marks:
-                    connection.execute(text(f"VACUUM FULL {Base.metadata.tables[name].name}"))
+                    table = name if name == STATISTICS else Base.metadata.tables[name].name
+                    connection.execute(text(f"VACUUM FULL {table}"))
                     done = (RewriteRow.name == name, RewriteRow.mark == mark)
                     connection.execute(delete(RewriteRow).where(*done))
             finally:

@@ -1,7 +1,8 @@
 """PostgreSQL keeps no statistics of what belongs to people.
 
 They are samples of values, ids among them, in a system table that nobody writes anew when people leave. Indexes tell
-the planner what it needs to find a person.
+the planner what it needs to find a person. What was there is dropped, and leaves the files when the server has started:
+that table is marked to be written anew.
 """
 
 import sqlalchemy as sa
@@ -29,11 +30,14 @@ AND format_type(atttypid, NULL) IN ('bytea', 'character varying', 'json', 'jsonb
 
 def upgrade() -> None:
     """Upgrade."""
-    connection = op.get_bind()
+    connection, dropped = op.get_bind(), False
     if connection.dialect.name == "sqlite":
         return
     for table in TABLES:
         for column, kind, known in connection.execute(COLUMNS, {"name": table}).all():
             if known:  # a new type, also the same one, is how statistics are dropped
                 op.execute(f'ALTER TABLE {table} ALTER COLUMN "{column}" TYPE {kind}')
+                dropped = True
             op.execute(f'ALTER TABLE {table} ALTER COLUMN "{column}" SET STATISTICS 0')
+    if dropped:
+        op.execute("INSERT INTO rewrites (name, mark) VALUES ('pg_statistic', '0009') ON CONFLICT DO NOTHING")
