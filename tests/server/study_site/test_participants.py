@@ -101,6 +101,9 @@ def test_nobody_agrees_to_other_words_than_they_were_shown(study):
     refused = late.begin(code, "participation", texts=old)
     assert refused.status_code == 409
     assert "have changed in the meantime" in refused.text
+    refused = late.begin(code, "collection", texts=old)
+    assert refused.status_code == 409
+    assert "checked" not in refused.text
     assert visitor.do("/consents/collection/give", **read).status_code == 409
     assert rows(study, StudyPersonRow) == 1
     assert late.begin(code, "participation").status_code == 303

@@ -40,12 +40,12 @@ def begin(request: Request, server: Server, study: KnownStudy, sent: SubmittedFo
     visit = Visit(request, study, sent.text("shown", longest=8))
     code = sent.text("code", longest=LONGEST_CODE)
     ticked = [kind for kind in kinds_of(study) if sent.checked(kind)]
-    if ConsentKind.PARTICIPATION not in ticked:
-        return _form(visit, study, 400, message=visit.say("start", "consent_missing"), code=code, ticked=ticked)
     texts = {kind: shown_text(visit, kind) for kind in ticked}
     version = sent.number("version", 1, HIGHEST_VERSION)
     try:
         check_shown(visit, study, sent)
+        if ConsentKind.PARTICIPATION not in ticked:
+            return _form(visit, study, 400, message=visit.say("start", "consent_missing"), code=code, ticked=ticked)
         begun = server.studies.people.start(study.slug, code, visit.language, texts, version)
     except DomainError as error:
         if isinstance(error, InvitationNeededError):
