@@ -26,7 +26,7 @@ def test_topic_and_truth_are_optional_and_the_rest_is_read_as_it_stands(tmp_path
     found = read(tmp_path, 'truth,url,topic\nhealth,https://a.example/1?x=1,"masks, or not"\n,http://b.example/ü,\n')
     assert [(page.url, page.topic, page.truth) for page in found] == [
         ("https://a.example/1?x=1", "masks, or not", "health"),
-        ("http://b.example/ü", None, None),
+        ("http://b.example/%C3%BC", None, None),
     ]
     packed = tmp_path / "pages.csv.gz"
     packed.write_bytes(gzip.compress(b"\xef\xbb\xbfurl\nhttps://a.example/1\n"))
@@ -80,7 +80,9 @@ def test_hosts_that_no_browser_would_ask_are_refused(tmp_path: Path, host: str) 
         ("http://a.example:443/", "http://a.example:443/"),
         ("https://a.example?x=1", "https://a.example/?x=1"),
         ("https://my_blog.r3---sn.example/", "https://my_blog.r3---sn.example/"),
-        ("http://Straße.example/ü", "http://xn--strae-oqa.example/ü"),
+        ("http://Straße.example/ü", "http://xn--strae-oqa.example/%C3%BC"),
+        ("http://a.example/b/./../%2e%2E/c^{}'?ü='", "http://a.example/c%5E%7B%7D'?%C3%BC=%27"),
+        ("http://a.example/b/..?", "http://a.example/?"),
         ("http://日本。example/", "http://xn--wgv71a.example/"),
         ("http://☃.example/", "http://xn--n3h.example/"),
         ("http://i❤.example/", "http://xn--i-7iq.example/"),

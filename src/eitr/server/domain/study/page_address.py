@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit
 
 import idna
 
@@ -17,17 +17,23 @@ FORBIDDEN = re.compile(r"[\x00-\x20\x7f#%/:<>?@\[\\\]^|]")
 """No host has them, according to the URL standard that browsers follow. It decodes %41 first; here, % is refused."""
 NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 DOTS = re.compile("[.\u3002\uff0e\uff61]")
+VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
+IN_PATHS = re.sub(r'["#<>?^`{}]', "", VISIBLE)
+IN_QUERIES = re.sub(r"""["#'<>]""", "", VISIBLE)
+"""What stays as it is in a path or a query; browsers write the UTF-8 bytes of all else as %XX."""
 
 
 def page_address(url: str) -> str:
     """Return the address of a page in the one form that it is stored in; refuse what is none.
 
-    >>> page_address("HTTPS://Www.Example.org:443"), page_address("http://bücher.example/Ü?q=1")
-    ('https://www.example.org/', 'http://xn--bcher-kva.example/Ü?q=1')
+    >>> page_address("HTTPS://Www.Example.org:443"), page_address("http://bücher.example/a/../Ü?q=ß")
+    ('https://www.example.org/', 'http://xn--bcher-kva.example/%C3%9C?q=%C3%9F')
     """
     try:
         parts = urlsplit(url)
         port, known = parts.port, parts.scheme in DEFAULT_PORTS and bool(parts.hostname) and parts.port != 0
+        # Brackets are for addresses of IPv6; those of the future, `[v1.a]`, lose them here.
+        known = known and ("[" not in parts.netloc or ":" in (parts.hostname or ""))
     except ValueError:
         known = False
     if not known or not url.isprintable() or " " in url:
@@ -45,10 +51,30 @@ def page_address(url: str) -> str:
     place = f"[{host}]" if ":" in host else host
     if port not in (None, DEFAULT_PORTS[parts.scheme]):
         place += f":{port}"
-    address = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
+    path, query = quote(_without_dots(parts.path), safe=IN_PATHS), quote(parts.query, safe=IN_QUERIES)
+    address = f"{parts.scheme}://{place}{path}" + (f"?{query}" if "?" in url else "")
     if len(address.encode()) > LONGEST_URL or len(host) > LONGEST_HOST:
         raise InputError(f"has a url that is longer than {LONGEST_URL} bytes, or its host than {LONGEST_HOST}")
     return address
+
+
+def _without_dots(path: str) -> str:
+    """Return a path without `.` and `..`, as browsers resolve them.
+
+    >>> _without_dots(""), _without_dots("/a/./b/%2E./c"), _without_dots("/a/..")
+    ('/', '/a/c', '/')
+    """
+    kept: list[str] = []
+    segments = path.replace("\\", "/").split("/")[1:]
+    plain = [segment.lower().replace("%2e", ".") for segment in segments]
+    for segment, dots in zip(segments, plain, strict=True):
+        if dots == "..":
+            kept = kept[:-1]
+        elif dots != ".":
+            kept.append(segment)
+    if plain and plain[-1] in (".", ".."):
+        kept.append("")  # a folder ends with a slash
+    return "/" + "/".join(kept)
 
 
 def host_name(host: str) -> str:
