@@ -49,6 +49,7 @@ export async function remember(host: string, topic: number, seen: SeenHost): Pro
   const same =
     before?.topic === topic &&
     dayOf(before.time) === dayOf(Date.now()) &&
+    (before.harmless ?? false) === (harmless ?? false) &&
     companies.every((company) => before.companies.includes(company));
   if (same || (before === undefined && !(await takesRuleFor(host)))) return;
   const oldest = await rememberHost({ host, topic, companies, quietUntil, harmless }, MOST_HOSTS);
@@ -99,21 +100,29 @@ export async function arrived(tab: number, address: string, toBeAsked: boolean, 
   await browser.tabs.update(tab, { url: `${warningPage()}?late#${address}` });
 }
 
-/** Remove the rules of hosts that are forgotten. */
-export async function dropRules(gone: readonly RememberedHost[]): Promise<void> {
-  const removeRuleIds = gone.map(({ rule }) => rule);
-  if (removeRuleIds.length === 0) return;
-  await browser.declarativeNetRequest.updateDynamicRules({ removeRuleIds });
-  await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
-}
-
 let queue: Promise<unknown> = Promise.resolve();
 
-/** Make the browser's rules those that settings and known hosts ask for; one after the other, as each looks at the last. */
-export function syncRules(): Promise<void> {
-  const turn = queue.then(sync);
+/** One after the other: each looks at what the last has left. */
+function inTurn(work: () => Promise<void>): Promise<void> {
+  const turn = queue.then(work);
   queue = turn.catch(() => undefined);
   return turn;
+}
+
+/** Remove the rules of hosts that are forgotten; another host may have got the number of one meanwhile. */
+export function dropRules(gone: readonly RememberedHost[]): Promise<void> {
+  return inTurn(async () => {
+    const taken = new Set([...(await rememberedHosts()).values()].map(({ rule }) => rule));
+    const removeRuleIds = gone.map(({ rule }) => rule).filter((rule) => !taken.has(rule));
+    if (removeRuleIds.length === 0) return;
+    await browser.declarativeNetRequest.updateDynamicRules({ removeRuleIds });
+    await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
+  });
+}
+
+/** Make the browser's rules those that settings and known hosts ask for. */
+export function syncRules(): Promise<void> {
+  return inTurn(sync);
 }
 
 async function sync(): Promise<void> {

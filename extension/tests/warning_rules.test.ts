@@ -1,0 +1,140 @@
+/** The rules by which the browser asks before visits, while hosts are noted and forgotten at the same moment. */
+
+import { beforeEach, expect, test, vi } from "vitest";
+import { NON_SENSITIVE } from "../src/core/taxonomy";
+import { DEFAULTS } from "../src/settings";
+
+type Values = Record<string, unknown>;
+type Rule = chrome.declarativeNetRequest.Rule;
+
+/** The browser and the database as far as the rules need them. What is in `held` is not done until it is let go. */
+const fake = vi.hoisted(() => {
+  const rules = new Map<number, Rule>();
+  const stores = new Map<string, Map<unknown, Values>>();
+  const held = new Map<string, () => Promise<void>>();
+  const done = async (name: string) => held.get(name)?.();
+  const store = (name: string) => {
+    if (!stores.has(name)) stores.set(name, new Map());
+    const values = stores.get(name)!;
+    return {
+      put: (value: Values) => values.set(value[name === "pages" ? "page" : "host"], structuredClone(value)),
+      delete: (key: unknown) => values.delete(key),
+      get: (key: unknown) => structuredClone(values.get(key)),
+      getAll: () => structuredClone([...values.values()]),
+      getAllKeys: () => [...values.keys()],
+      count: () => values.size,
+    };
+  };
+  const browser = {
+    alarms: { clear: async () => true },
+    tabs: { query: async () => [] },
+    declarativeNetRequest: {
+      isRegexSupported: async () => {
+        await done("isRegexSupported");
+        return { isSupported: true };
+      },
+      getDynamicRules: async () => {
+        const present = [...rules.values()];
+        await done("getDynamicRules");
+        return present;
+      },
+      updateDynamicRules: async ({
+        addRules = [],
+        removeRuleIds = [],
+      }: {
+        addRules?: Rule[];
+        removeRuleIds?: number[];
+      }) => {
+        for (const id of removeRuleIds) rules.delete(id);
+        for (const rule of addRules) rules.set(rule.id, rule);
+      },
+      updateSessionRules: async () => undefined,
+    },
+  };
+  return { browser, rules, stores, held, done, store };
+});
+
+vi.mock("../src/browser", () => ({ browser: fake.browser }));
+vi.mock("../src/background/database", () => ({
+  read: async (name: string, ask: (store: unknown) => unknown) => ask(fake.store(name)),
+  write: async (_: string[], change: (of: typeof fake.store) => void) => change(fake.store),
+  readKept: async () => "salt",
+}));
+vi.mock("../src/background/settings_store", async () => {
+  const { DEFAULTS } = await import("../src/settings");
+  return { settings: async () => ({ ...DEFAULTS, classifying: true }) };
+});
+
+const TOPIC = DEFAULTS.warnedTopics[0]!;
+const CLINIC = "https://clinic.test/";
+
+let warnings: typeof import("../src/background/warnings");
+let hosts: typeof import("../src/background/remembered_hosts");
+let seen: typeof import("../src/background/seen_hosts");
+
+beforeEach(async () => {
+  for (const known of [fake.rules, fake.stores, fake.held]) known.clear();
+  vi.stubGlobal("self", { location: { origin: "chrome-extension://eitr" } });
+  vi.resetModules();
+  warnings = await import("../src/background/warnings");
+  hosts = await import("../src/background/remembered_hosts");
+  seen = await import("../src/background/seen_hosts");
+});
+
+/** Hold something back once it is `reached`, until it is let go. */
+function hold(name: string): { reached: Promise<void>; letGo: () => void } {
+  let letGo = () => {};
+  const held = new Promise<void>((go) => (letGo = go));
+  const reached = new Promise<void>((arrived) => {
+    fake.held.set(name, () => {
+      fake.held.delete(name);
+      arrived();
+      return held;
+    });
+  });
+  return { reached, letGo };
+}
+
+async function remember(host: string): Promise<void> {
+  await warnings.remember(host, TOPIC, await seen.notePage(`https://${host}/`, TOPIC, ["Google"]));
+}
+
+async function knownHosts(): Promise<string[]> {
+  return [...(await hosts.rememberedHosts()).keys()];
+}
+
+test("a host that is forgotten while rules are made has no rule", async () => {
+  const { reached, letGo } = hold("getDynamicRules");
+  const remembering = remember("clinic.test");
+  await reached;
+  const dropping = warnings.dropRules(await hosts.forgetHosts((host) => host === "clinic.test"));
+  letGo();
+  await Promise.all([remembering, dropping]);
+  expect(await knownHosts()).toEqual([]);
+  expect(fake.rules.size).toBe(0);
+});
+
+test("a host that is noted while another is forgotten keeps its rule, which may have the number of the other's", async () => {
+  await remember("old.test");
+  const gone = await hosts.forgetHosts((host) => host === "old.test");
+  await remember("new.test");
+  await warnings.dropRules(gone);
+  expect(await knownHosts()).toEqual(["new.test"]);
+  expect([...fake.rules.values()].map(({ condition }) => condition.regexFilter)).toEqual([
+    expect.stringContaining("new\\.test"),
+  ]);
+});
+
+test("what the person says while a host is noted counts from the next note on", async () => {
+  const { reached, letGo } = hold("isRegexSupported");
+  const remembering = remember("clinic.test");
+  await reached;
+  const { saltedHash } = await import("../src/background/salted_hash");
+  fake.store("pages").put({ page: await saltedHash(CLINIC), label: NON_SENSITIVE });
+  await warnings.updateHarmless("clinic.test");
+  letGo();
+  await remembering;
+  await remember("clinic.test");
+  expect((await hosts.rememberedHosts()).get("clinic.test")?.harmless).toBe(true);
+  expect(fake.rules.size).toBe(0);
+});
