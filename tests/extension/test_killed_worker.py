@@ -12,6 +12,7 @@ from .pages import FOOTBALL, HEALTH, tracked
 from .stopped_worker import Step, both, kill_stopped, stop_at
 from .test_blocking import TRACKERS, arrived, ask_for, no_warnings, rules, visit, with_trackers
 from .test_local_learning import PLANTS, garden, label, local, opened, sibling, verdict_on
+from .test_warning import redirections, say, warned_in
 from .week import names, notes
 
 FIRST_VISIT = [
@@ -29,6 +30,8 @@ LEAVING = [*both("remove", "protected"), *both("updateSessionRules", "[]"), *bot
 NOTING = [*both("set", '"visit"'), *both("write", "visits"), *both("set", '"companies":["')]
 COMING_LATE = [Step("set", "static.criteo.net", "after"), *both("write", "visits")]
 """Not before the request is stored: what nobody has kept yet is lost with the worker."""
+SAYING = [Step("write", "pages", "after"), *both("set", '"label":'), *both("write", "seen"), *both("write", "hosts")]
+"""Not before the word is stored: then the popup says that it did not work."""
 LEARNING = [*both("write", "pages"), *both("write", "model"), *both("set", "sibling.test")]
 
 
@@ -44,6 +47,16 @@ def everyday(steps: list[Step], *short: int) -> Any:
 def protecting(agreed: Extension) -> Extension:
     no_warnings(agreed)
     return agreed
+
+
+def say_and_kill(extension: Extension, page: Any, step: Step, **wish: Any) -> None:
+    """Send what the popup sends about the page that a tab shows, and kill the worker when it has come to a step."""
+    view = extension.view(page)
+    said = {**wish, "document": view["document"], "url": view["url"]}
+    stop_at(extension, step)
+    # Nobody waits for an answer: there is none.
+    extension.asking_pages["popup"].evaluate("(said) => void chrome.runtime.sendMessage(said).catch(() => null)", said)
+    kill_stopped(extension)
 
 
 def numbers(extension: Extension) -> list[int]:
@@ -144,12 +157,7 @@ def test_a_correction_changes_an_open_page(agreed, site, step):
     local(agreed)
     agreed.worker_has_finished()
     before = agreed.view(page)["verdict"]
-    view = agreed.view(pages[-1])
-    stop_at(agreed, step)
-    said = {"kind": "label", "document": view["document"], "url": view["url"], "label": NON_SENSITIVE}
-    # Not `label`, which waits for an answer.
-    agreed.asking_pages["popup"].evaluate("(said) => void chrome.runtime.sendMessage(said).catch(() => null)", said)
-    kill_stopped(agreed)
+    say_and_kill(agreed, pages[-1], step, kind="label", label=NON_SENSITIVE)
     if step == LEARNING[0]:
         # Nothing was kept: the popup says that it did not work, and the person says it again.
         label(agreed, pages[-1], NON_SENSITIVE)
@@ -157,3 +165,31 @@ def test_a_correction_changes_an_open_page(agreed, site, step):
     assert agreed.view(pages[-1])["label"] == NON_SENSITIVE
     shown = agreed.view(page)["verdict"]
     assert verdict_on(agreed, page) == shown
+
+
+@everyday(SAYING, 0, 3)
+def test_who_said_that_a_page_is_not_sensitive_is_not_asked_before_it(agreed, site, step):
+    page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
+    address = site.put("clinic.test", "/", tracked(site, HEALTH))
+    visit(agreed, page, address)
+    until(lambda: len(redirections(agreed)) == 1, what="the rule")
+    say_and_kill(agreed, page, step, kind="label", label=NON_SENSITIVE)
+    until(lambda: agreed.view(page)["label"] == NON_SENSITIVE, what="the label")
+    until(lambda: redirections(agreed) == [], what="the end of the rule")
+    visit(agreed, page, elsewhere)
+    assert not warned_in(agreed, page, address)
+
+
+@everyday(SAYING, 0, 3)
+def test_who_took_that_back_is_asked(agreed, site, step):
+    page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
+    address = site.put("clinic.test", "/", tracked(site, HEALTH))
+    visit(agreed, page, address)
+    say(agreed, page, kind="label", label=NON_SENSITIVE)
+    agreed.worker_has_finished()
+    assert redirections(agreed) == []
+    say_and_kill(agreed, page, step, kind="take-back")
+    until(lambda: agreed.view(page)["label"] is None, what="the end of the label")
+    until(lambda: len(redirections(agreed)) == 1, what="the rule")
+    visit(agreed, page, elsewhere)
+    assert warned_in(agreed, page, address)

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from .browser import until
 from .pages import FOOTBALL, HEALTH, tracked
 
@@ -162,6 +164,25 @@ def test_who_undoes_it_is_still_not_asked_on_the_day_they_chose(agreed, site):
     assert warned_in(agreed, page, address)
 
 
+@pytest.mark.parametrize("how", ["host forgotten", "said while nothing was noted"])
+def test_what_was_said_of_a_page_outlives_what_was_noted_of_its_host(agreed, site, how):
+    page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
+    address = site.put("clinic.test", "/", tracked(site, HEALTH))
+    ask = agreed.asking("options")
+    if how != "host forgotten":
+        ask({"kind": "change", "settings": {"blocking": False, "warnings": False}})
+    visit(agreed, page, address)
+    say(agreed, page, kind="label", label=5)
+    visit(agreed, page, elsewhere)
+    if how == "host forgotten":
+        ask({"kind": "forget-hosts"})
+    ask({"kind": "change", "settings": {"blocking": True, "warnings": True}})
+    assert seen_hosts(agreed) == []
+    visit(agreed, page, address)
+    visit(agreed, page, elsewhere)
+    assert not warned_in(agreed, page, address)
+
+
 def test_hosts_that_are_noted_together_are_all_warned_of(agreed, site):
     hosts = [f"clinic{number}.test" for number in range(4)]
     pages = []
@@ -196,6 +217,34 @@ def test_what_earlier_versions_noted_in_another_way_traps_nobody(agreed, site):
     assert warned_in(agreed, page, address)
 
 
+def test_who_undoes_what_an_earlier_version_noted_of_a_portal_is_asked_again(agreed, site):
+    page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
+    article = site.put("portal.test", "/one", tracked(site, HEALTH))
+    visit(agreed, page, article)
+    say(agreed, page, kind="label", label=5)
+    agreed.worker_has_finished()
+    agreed.desk.evaluate(QUIET_FOR_EVER)
+    agreed.kill_worker()
+    agreed.worker_has_finished()
+    say(agreed, page, kind="take-back")
+    agreed.worker_has_finished()
+    visit(agreed, page, elsewhere)
+    page.goto(article, wait_until="commit")
+    page.wait_for_url(lambda url: "warning.html" in url)
+
+
+QUIET_FOR_EVER = """() => new Promise((done) => {
+  const opening = indexedDB.open("eitr");
+  opening.onsuccess = () => {
+    const change = opening.result.transaction("seen", "readwrite");
+    const store = change.objectStore("seen");
+    store.getAll().onsuccess = ({ target }) => {
+      for (const { harmless, ...known } of target.result) store.put({ ...known, quietUntil: Number.MAX_SAFE_INTEGER });
+    };
+    change.oncomplete = () => { opening.result.close(); done(null) };
+  };
+})"""
+"""As earlier versions noted that a page is not sensitive."""
 STORED_WITH_A_DOT = """() => new Promise((done) => {
   const opening = indexedDB.open("eitr");
   opening.onsuccess = () => {

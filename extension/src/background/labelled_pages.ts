@@ -85,8 +85,12 @@ async function pagesBeyond(page: string): Promise<LabelledWords[]> {
 
 /** The class the person chose for an address, if they did. */
 export async function labelOf(url: string): Promise<number | null> {
-  const key = await saltedHash(url);
-  return (await read<LabelledWords | undefined>("pages", (store) => store.get(key)))?.label ?? null;
+  return labelAt(await saltedHash(url));
+}
+
+/** The same for the salted hash of an address. */
+export async function labelAt(page: string): Promise<number | null> {
+  return (await read<LabelledWords | undefined>("pages", (store) => store.get(page)))?.label ?? null;
 }
 
 export function labelledPages(): Promise<LabelledWords[]> {
@@ -94,6 +98,6 @@ export function labelledPages(): Promise<LabelledWords[]> {
 }
 
 /** The salted hashes of the addresses of all pages. */
-function labelledKeys(): Promise<string[]> {
+export function labelledKeys(): Promise<string[]> {
   return read<string[]>("pages", (store) => store.getAllKeys());
 }

@@ -85,10 +85,10 @@ export async function knownPage(url: string): Promise<KnownPage | null> {
   return topic === NON_SENSITIVE ? null : { ...host, topic };
 }
 
-/** Whether any of these pages, by the salted hashes of their addresses, was seen of a host. */
-export async function sawAnyOf(host: string, hashes: readonly string[]): Promise<boolean> {
-  const wanted = new Set(hashes.map((hash) => hash.slice(0, HASH_LENGTH)));
-  return (await seenHost(host)).pages.some(([page]) => wanted.has(page));
+/** Those of these pages, by the salted hashes of their addresses, that were seen of a host. */
+export async function seenOf(host: string, hashes: readonly string[]): Promise<string[]> {
+  const seen = new Set((await seenHost(host)).pages.map(([page]) => page));
+  return hashes.filter((hash) => seen.has(hash.slice(0, HASH_LENGTH)));
 }
 
 /** Note why the person is not asked before visits to a host, or is asked again. */
@@ -115,7 +115,8 @@ export function seenHosts(): Promise<SeenHost[]> {
   return read<SeenHost[]>("seen", (store) => store.getAll());
 }
 
-async function seenHost(name: string): Promise<SeenHost> {
+/** What is known of a host; `time` is 0 if that is nothing. */
+export async function seenHost(name: string): Promise<SeenHost> {
   const host = await hostHash(name);
   const found = await read<SeenHost | undefined>("seen", (store) => store.get(host));
   return found ?? { host, pages: [], front: null, companies: [], quietUntil: 0, time: 0 };

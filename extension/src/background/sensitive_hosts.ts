@@ -12,7 +12,7 @@ import { forgetSeen, notePage, topicOfHost } from "./seen_hosts";
 import { settings } from "./settings_store";
 import { taskOf } from "./study/task_pages";
 import { companies, thirdPartiesOf, trackerData } from "./third_parties";
-import { dropRules, remember } from "./warnings";
+import { dropRules, remember, updateHarmless } from "./warnings";
 
 /** Note what a document is about. The person was asked to come to the pages of a study: they say nothing of a host. */
 export async function noteDocument(seen: SeenDocument): Promise<void> {
@@ -20,7 +20,11 @@ export async function noteDocument(seen: SeenDocument): Promise<void> {
   const { url } = seen;
   const [host, topic] = [hostOf(url), publishedTopic(seen, choices)];
   if (topic === null || !mayNote(choices, host) || (await taskOf(seen)) !== null) return;
-  const known = await notePage(url, topic, topic === NON_SENSITIVE ? [] : await companiesReached(seen));
+  const noted = await notePage(url, topic, topic === NON_SENSITIVE ? [] : await companiesReached(seen));
+  // What the person said may not be known of the host: nothing was noted then, the host was forgotten since, or the
+  // worker was killed. Another page may be why nobody is asked.
+  const isUpToDate = (noted.harmless === true) === (seen.label === NON_SENSITIVE);
+  const known = isUpToDate ? noted : await updateHarmless(host);
   const about = topicOfHost(known);
   if (about !== null) await remember(host, about, known);
   else if ((await rememberedHosts()).has(host)) await dropRules(await forgetHosts((other) => other === host));

@@ -15,9 +15,9 @@ import { mayRead, type Settings } from "../settings";
 import { hostOf, pageAddress } from "./address";
 import { mayBlock } from "./blocking/may_block";
 import { currentDocument, documentsLoaded, openTabs } from "./documents";
-import { labelledPages } from "./labelled_pages";
+import { labelAt, labelledKeys } from "./labelled_pages";
 import { noteHost, type RememberedHost, rememberedHosts, rememberHost } from "./remembered_hosts";
-import { knownPage, noteSeen, type SeenHost, sawAnyOf } from "./seen_hosts";
+import { knownPage, noteSeen, type SeenHost, seenHost, seenOf } from "./seen_hosts";
 import { settings } from "./settings_store";
 
 type Rule = chrome.declarativeNetRequest.Rule;
@@ -215,13 +215,16 @@ export async function continueTo({ target, host }: WarningView, quiet: Quiet): P
 
 /**
  * The person said of a page that it is not sensitive, or that it is after all: ask before visits to its host, unless
- * they say of another of its pages that it is not. What an earlier version noted so is a time that never comes.
+ * they say of another of its pages that it is not. What an earlier version noted so is a time that never comes. Return
+ * what is known of the host now.
  */
-export async function updateHarmless(host: string): Promise<void> {
-  const pages = (await labelledPages()).filter(({ label }) => label === NON_SENSITIVE).map(({ page }) => page);
-  const harmless = await sawAnyOf(host, pages);
-  const { quietUntil = 0 } = (await rememberedHosts()).get(host) ?? {};
-  await note(host, quietUntil === Number.MAX_SAFE_INTEGER ? { harmless, quietUntil: 0 } : { harmless });
+export async function updateHarmless(host: string): Promise<SeenHost> {
+  const labels = await Promise.all((await seenOf(host, await labelledKeys())).map(labelAt));
+  const harmless = labels.includes(NON_SENSITIVE);
+  const before = await seenHost(host);
+  if (before.quietUntil === Number.MAX_SAFE_INTEGER) await note(host, { harmless, quietUntil: 0 });
+  else if (harmless !== (before.harmless === true)) await note(host, { harmless });
+  return seenHost(host);
 }
 
 async function note(host: string, quiet: Partial<Pick<SeenHost, "quietUntil" | "harmless">>): Promise<void> {
