@@ -206,6 +206,7 @@ def test_what_earlier_versions_noted_in_another_way_traps_nobody(agreed, site):
     agreed.kill_worker()
     agreed.worker_has_finished()
     assert redirections(agreed) == []
+    assert agreed.desk.evaluate(KNOWN_HOSTS) == [], "its name is not kept where nobody can remove it"
     page.goto(site.put("clinic.test.", "/", tracked(site, HEALTH)))
     agreed.wait_for_badge(page, "H2")
     visit(agreed, page, elsewhere)
@@ -263,6 +264,13 @@ OLD_PATTERN = """async () => {
   const old = { ...rule, condition: { ...rule.condition, regexFilter } };
   await chrome.declarativeNetRequest.updateDynamicRules({ addRules: [old], removeRuleIds: [rule.id] });
 }"""
+KNOWN_HOSTS = """() => new Promise((done) => {
+  const opening = indexedDB.open("eitr");
+  opening.onsuccess = () => {
+    const names = opening.result.transaction("hosts").objectStore("hosts").getAllKeys();
+    names.onsuccess = () => { opening.result.close(); done(names.result) };
+  };
+})"""
 
 
 def continue_for_a_day(agreed, page, address):

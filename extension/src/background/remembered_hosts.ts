@@ -25,15 +25,22 @@ const MOST_COMPANIES = 100;
 let held: Promise<Map<string, RememberedHost>> | null = null;
 
 export function rememberedHosts(): Promise<Map<string, RememberedHost>> {
-  held ??= read<RememberedHost[]>("hosts", (store) => store.getAll()).then(
-    // An earlier version kept the dot that may end a name, and nothing is found under such a name.
-    (hosts) => new Map(hosts.filter(({ host }) => host === normalHost(host)).map((known) => [known.host, known])),
-    (error: unknown) => {
-      held = null;
-      throw error;
-    },
-  );
+  held ??= stored().catch((error: unknown) => {
+    held = null;
+    throw error;
+  });
   return held;
+}
+
+async function stored(): Promise<Map<string, RememberedHost>> {
+  const all = await read<RememberedHost[]>("hosts", (store) => store.getAll());
+  // An earlier version kept the dot that may end a name, and nothing is found under such a name.
+  const old = all.filter(({ host }) => host !== normalHost(host));
+  if (old.length > 0)
+    await write(["hosts"], (of) => {
+      for (const { host } of old) of("hosts").delete(host);
+    });
+  return new Map(all.filter((known) => !old.includes(known)).map((known) => [known.host, known]));
 }
 
 /** Note a host and return what has to be forgotten for it, so that there are never more than `most`. */
