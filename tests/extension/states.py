@@ -174,6 +174,16 @@ def _many_companies(extension: Extension, site: Site) -> Iterator[tuple[str, Pag
             yield "popup-24-corrected", popup
             unfold(popup, "#who")
             yield "popup-24-corrected-companies", popup
+            popup.click("#take-back")
+            popup.wait_for_selector("#take-back", state="hidden")
+            yield "popup-24-taken-back", popup
+            unfold(popup, "#who")
+            popup.evaluate("() => { document.querySelector('#allow').hidden = false }")
+            with page.expect_event("load"):
+                popup.click("#allow")
+            extension.wait_for_badge(page, f"H{len(MANY_TRACKERS)}")
+            until(lambda: str(len(MANY_TRACKERS)) in popup.inner_text("#tracker-count"), what="the companies")
+            yield "popup-24-allowed", popup
     with _shown(extension, site.put("stadium.test", "/", FOOTBALL + pictures)) as page:
         extension.wait_until_read(page)
         extension.worker_has_finished()

@@ -134,6 +134,8 @@ async function change(work: () => Promise<PopupView>): Promise<void> {
 
 /** The button that was pressed may be gone: the focus goes where the outcome is said. */
 function focusStatus(key: string): void {
+  // What is said takes the place of what was unfolded.
+  byId("who", HTMLDetailsElement).open = false;
   showStatus(say(key));
   byId("status", HTMLElement).focus();
 }
@@ -152,8 +154,6 @@ async function label(topic: number | undefined): Promise<void> {
   await change(() => ask("label", { document, url, label: topic }));
   choice.value = "";
   byId("correct", HTMLButtonElement).disabled = true;
-  // The thanks take the place of what was unfolded.
-  byId("who", HTMLDetailsElement).open = false;
   focusStatus(study?.here != null ? "study_thanks" : thanks(view));
 }
 
