@@ -302,6 +302,12 @@ def test_old_days_are_deleted_at_every_start_and_with_every_note(noting, clinic)
     until(lambda: len(notes(noting)) == 2, what="the deletion")
 
 
+def test_days_after_tomorrow_are_deleted_because_nobody_knows_how_old_they_are(noting):
+    store(noting, [days_ago(-400), days_ago(-2), days_ago(-1), days_ago(0)])
+    assert [note["day"] for note in view(noting)["visits"]] == [days_ago(0), days_ago(-1)]
+    assert len(notes(noting)) == 2
+
+
 def test_the_time_they_are_kept_can_be_changed_on_the_page(noting):
     store(noting, [days_ago(3), days_ago(6), days_ago(7), days_ago(89)])
     page = opened(noting)

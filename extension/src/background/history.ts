@@ -126,7 +126,7 @@ async function withdraw(seen: SeenDocument): Promise<void> {
 }
 
 function prune(store: IDBObjectStore, days: number): void {
-  store.delete(expired(days));
+  for (const keys of expired(days)) store.delete(keys);
   onResult<number>(store.count(), (count) => {
     let excess = count - MOST_VISITS;
     if (excess <= 0) return;
@@ -139,16 +139,21 @@ function prune(store: IDBObjectStore, days: number): void {
   });
 }
 
-/** The keys of all days but today and those before it that make up the number. */
-function expired(days: number): IDBKeyRange {
-  return IDBKeyRange.upperBound([daysLater(dayOf(Date.now()), 1 - days)]);
+/**
+ * The keys of all days but today and those before it that make up the number. Days after tomorrow were noted while the
+ * clock was wrong, and nobody knows how old they are; tomorrow may be today where the person was.
+ */
+function expired(days: number): IDBKeyRange[] {
+  const today = dayOf(Date.now());
+  return [IDBKeyRange.upperBound([daysLater(today, 1 - days)]), IDBKeyRange.lowerBound([daysLater(today, 2)])];
 }
 
 /** Delete what is older than it may be. */
 export async function pruneVisits(): Promise<void> {
   const { historyDays } = await settings();
-  const old = await read<number>("visits", (store) => store.count(expired(historyDays)));
-  if (old > 0) await write(["visits"], (of) => prune(of("visits"), historyDays));
+  const found = expired(historyDays).map((keys) => read<number>("visits", (store) => store.count(keys)));
+  if ((await Promise.all(found)).some((count) => count > 0))
+    await write(["visits"], (of) => prune(of("visits"), historyDays));
 }
 
 /** Delete notes; all of them, if nothing is named. */
