@@ -763,6 +763,20 @@ def test_who_is_no_longer_in_the_study_leaves_it_cleanly(person, server, study, 
     assert study.told == []
 
 
+def test_who_comes_back_to_the_study_tells_of_the_same_tasks_again(person, study):
+    study.tasks[0]["url"] = "http://256.256.256.256/"
+    ask, choices = person.asking("popup"), person.asking("options")
+    told_once = [(101, {"state": "broken"}), (102, {"state": "opened"})]
+    for times in (1, 2):
+        sync(person)
+        ask({"kind": "open-task", "task": 102, "tab": -1})
+        sync(person)
+        assert sorted(study.told, key=str) == sorted(times * told_once, key=str)
+        choices({"kind": "change", "settings": {"studies": False}})
+        study.tasks[0]["state"] = "open"
+        choices({"kind": "change", "settings": {"studies": True}})
+
+
 def test_a_closed_study_says_so_and_its_pages_are_ordinary_again(person, study, urls):
     page = person.context.new_page()
     page.goto(urls[0])

@@ -41,8 +41,14 @@ export async function sentAnswers(): Promise<SentAnswer[]> {
   );
 }
 
-export function answerTo(server: string, task: number, step: TaskAnswer["step"]): Promise<TaskAnswer | undefined> {
-  return read<TaskAnswer | undefined>("answers", (store) => store.get([server, task, step]));
+/** The answer to a task; not one of a study that the person left, which may have had a task of the same number. */
+export async function answerTo(
+  server: string,
+  task: number,
+  step: TaskAnswer["step"],
+): Promise<TaskAnswer | undefined> {
+  const answer = await read<TaskAnswer | undefined>("answers", (store) => store.get([server, task, step]));
+  return answer?.dropped === true ? undefined : answer;
 }
 
 export function storeAnswer(answer: TaskAnswer): Promise<void> {

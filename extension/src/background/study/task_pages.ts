@@ -73,7 +73,7 @@ async function withState(place: Place | null): Promise<ShownTask | null> {
 /** How far the person is: their answer counts before the server has taken it. */
 export async function stateOf(server: string, task: Task): Promise<TaskState> {
   const answer = await answerTo(server, task.id, "ended");
-  const counts = answer !== undefined && answer.outcome !== "refused" && answer.dropped !== true;
+  const counts = answer !== undefined && answer.outcome !== "refused";
   if (counts && answer.state !== "opened") return answer.state;
   return task.url === null && task.state === "open" ? "broken" : task.state;
 }
