@@ -437,6 +437,32 @@ def test_nobody_who_looks_on_learns_the_topic_unless_it_is_asked_for(agreed, sit
     assert "health" not in page.title().lower()
 
 
+ARRIVE_LATE = """() => {
+  const noted = new Promise((done) => {
+    const begin = IDBDatabase.prototype.transaction;
+    IDBDatabase.prototype.transaction = function (stores, mode, options) {
+      const real = begin.call(this, stores, mode, options);
+      if (mode === "readwrite" && [stores].flat().includes("seen")) real.addEventListener("complete", done);
+      return real;
+    };
+  });
+  const get = chrome.storage.session.get.bind(chrome.storage.session);
+  chrome.storage.session.get = async (key) => {
+    if (key === "continued") await noted;
+    return get(key);
+  };
+}"""
+"""Let the worker look whether to warn of a page only when it has noted what the page is about."""
+
+
+def test_a_first_visit_is_not_interrupted_by_what_is_learned_on_it(agreed, site):
+    page, article = agreed.context.new_page(), site.put("portal.test", "/one", tracked(site, HEALTH))
+    agreed.worker_is_ready().evaluate(ARRIVE_LATE)
+    visit(agreed, page, article)
+    assert [len(one["pages"]) for one in seen_hosts(agreed)] == [1]
+    assert page.url == article
+
+
 def test_a_football_page_of_a_portal_is_not_stopped_because_of_an_article(agreed, site):
     page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
     articles = [site.put("portal.test", f"/article/{place}", tracked(site, HEALTH)) for place in range(2)]

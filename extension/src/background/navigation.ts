@@ -19,7 +19,7 @@ import {
 } from "./documents";
 import { settings } from "./settings_store";
 import { arrivedTask, endOpening, openingFailed, taskOf } from "./study/task_pages";
-import { arrived, endVisits, isOpen } from "./warnings";
+import { arrived, endVisits, isOpen, warningView } from "./warnings";
 
 type Committed = chrome.webNavigation.WebNavigationTransitionCallbackDetails & {
   documentId?: string;
@@ -74,12 +74,13 @@ async function onCommitted(details: Committed): Promise<void> {
   const { tabId } = details;
   const back = details.transitionQualifiers?.includes("forward_back") ?? false;
   const task = await arrivedTask(tabId, details.url, currentDocument(tabId), cause(details));
-  const visiting = isOpen(hostOf(details.url));
+  // Asked for before the page can be read: what is learned of it on this visit counts from the next one on.
+  const known = isOpen(hostOf(details.url)) ? null : warningView(details.url);
   const seen = committed(tabId, details.documentId, details.url, back);
   if (task !== undefined) seen.task = task;
   await updateEffects(seen);
   const asked = back || details.transitionType === "form_submit" || (await taskOf(seen)) !== null;
-  await arrived(tabId, details.url, !asked, visiting);
+  await arrived(tabId, details.url, !asked, (await known) !== null);
   await endVisits();
 }
 

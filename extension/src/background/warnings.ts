@@ -82,9 +82,9 @@ export function isOpen(host: string): boolean {
 /**
  * A tab arrived at an address although there may be something to ask: no rule stops what a site's own service worker
  * answers, what comes back from history, forms, nor single pages. What the person did not ask for is led to the warning
- * after all; the others are on a visit. `visiting`: a tab showed the host before.
+ * after all; the others are on a visit. `isKnown`: the page was known when the visit to its host began.
  */
-export async function arrived(tab: number, address: string, toBeAsked: boolean, visiting: boolean): Promise<void> {
+export async function arrived(tab: number, address: string, toBeAsked: boolean, isKnown: boolean): Promise<void> {
   const host = hostOf(address);
   if (host === "") return;
   const continued = await endContinue(host);
@@ -95,7 +95,7 @@ export async function arrived(tab: number, address: string, toBeAsked: boolean, 
     if (!ourRules(await rules.getDynamicRules()).has(known.rule)) return;
     if (ourRules(await rules.getSessionRules()).has(known.rule)) return;
     if (!toBeAsked) return allow([known]);
-  } else if (!toBeAsked || visiting || continued || (await warningView(address)) === null) return;
+  } else if (!toBeAsked || !isKnown || continued) return;
   // Not from within the page: its script would be told where it leads, and could stay.
   await browser.tabs.update(tab, { url: `${warningPage()}?late#${address}` });
 }
