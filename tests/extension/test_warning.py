@@ -232,6 +232,8 @@ def test_who_undoes_what_an_earlier_version_noted_of_a_portal_is_asked_again(agr
     visit(agreed, page, elsewhere)
     page.goto(article, wait_until="commit")
     page.wait_for_url(lambda url: "warning.html" in url)
+    page.wait_for_selector("#continue:visible")
+    assert "portal.test" in page.inner_text("#known")
 
 
 QUIET_FOR_EVER = """() => new Promise((done) => {
