@@ -1,6 +1,7 @@
 /** The rules by which the browser asks before visits, while hosts are noted and forgotten at the same moment. */
 
 import { beforeEach, expect, test, vi } from "vitest";
+import type { LabelledWords } from "../src/background/labelled_pages";
 import { NON_SENSITIVE } from "../src/core/taxonomy";
 import { DEFAULTS } from "../src/settings";
 
@@ -22,6 +23,11 @@ const fake = vi.hoisted(() => {
       get: (key: unknown) => structuredClone(values.get(key)),
       getAll: () => structuredClone([...values.values()]),
       getAllKeys: () => [...values.keys()],
+      index: (_: string) => ({
+        count: ([host, label]: unknown[]) =>
+          [...values.values()].filter((value) => value["host"] === host && value["label"] === label).length,
+      }),
+      clear: () => values.clear(),
       count: () => values.size,
     };
   };
@@ -99,6 +105,22 @@ async function remember(host: string): Promise<void> {
   await warnings.remember(host, TOPIC, await seen.notePage(`https://${host}/`, TOPIC, ["Google"]));
 }
 
+/** Say of a page that it is not sensitive. */
+async function sayHarmless(url: string, study?: LabelledWords["study"]): Promise<void> {
+  const { labelPage } = await import("../src/background/labelled_pages");
+  await labelPage(url, { label: NON_SENSITIVE, words: [], agreed: false, ...(study && { study }) }, null);
+  await warnings.updateHarmless(new URL(url).hostname);
+}
+
+/** Look at other pages of the clinic. */
+async function seeOthers(count: number): Promise<void> {
+  for (let place = 0; place < count; place += 1) {
+    const noted = await seen.notePage(`${CLINIC}${place}`, TOPIC, ["Google"]);
+    const known = noted.harmless === true ? await warnings.updateHarmless("clinic.test") : noted;
+    await warnings.remember("clinic.test", TOPIC, known);
+  }
+}
+
 async function knownHosts(): Promise<string[]> {
   return [...(await hosts.rememberedHosts()).keys()];
 }
@@ -137,4 +159,27 @@ test("what the person says while a host is noted counts from the next note on", 
   await remember("clinic.test");
   expect((await hosts.rememberedHosts()).get("clinic.test")?.harmless).toBe(true);
   expect(fake.rules.size).toBe(0);
+});
+
+test("what the person says of a page counts, however many other pages of its host they see", async () => {
+  await remember("clinic.test");
+  await sayHarmless(CLINIC);
+  await seeOthers(60);
+  expect(await seen.seenOf("clinic.test", [...fake.stores.get("pages")!.keys()] as string[])).toEqual([]);
+  expect(fake.rules.size).toBe(0);
+});
+
+test("what the person says of a page counts also if they remove its host", async () => {
+  await remember("clinic.test");
+  await sayHarmless(CLINIC);
+  await warnings.dropRules(await hosts.forgetHosts(() => true));
+  await seen.forgetSeen("all");
+  await seeOthers(3);
+  expect(fake.rules.size).toBe(0);
+});
+
+test("what the person says of the page of a task does not count for its host", async () => {
+  await sayHarmless(CLINIC, { server: "https://server.test", slug: "study", task: 1, uses: 2 });
+  await seeOthers(3);
+  expect(fake.rules.size).toBe(1);
 });

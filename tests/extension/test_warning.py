@@ -183,6 +183,26 @@ def test_what_was_said_of_a_page_outlives_what_was_noted_of_its_host(agreed, sit
     assert not warned_in(agreed, page, address)
 
 
+def test_what_was_said_of_a_page_counts_on_other_pages_after_its_host_was_forgotten(agreed, site):
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    continue_for_a_day(agreed, page, address)
+    say(agreed, page, kind="label", label=5)
+    agreed.asking("options")({"kind": "forget-hosts"})
+    for place in range(3):
+        visit(agreed, page, site.put("clinic.test", f"/{place}", tracked(site, HEALTH)))
+    visit(agreed, page, elsewhere)
+    assert not warned_in(agreed, page, address)
+    (labelled,) = agreed.asking("options")({"kind": "export"})["data"]["labelled_pages"]
+    assert labelled["host"] in [one["host"] for one in seen_hosts(agreed)], "a salted hash, not the name"
+
+
+def test_hosts_that_the_version_before_stored_are_still_known(agreed):
+    agreed.desk.evaluate(STORED_BY_VERSION_4)
+    agreed.kill_worker()
+    assert [one["host"] for one in agreed.asking("options")({"kind": "options"})["hosts"]] == ["clinic.test"]
+    assert len(redirections(agreed)) == 1
+
+
 def test_hosts_that_are_noted_together_are_all_warned_of(agreed, site):
     hosts = [f"clinic{number}.test" for number in range(4)]
     pages = []
@@ -236,6 +256,25 @@ def test_who_undoes_what_an_earlier_version_noted_of_a_portal_is_asked_again(agr
     assert "portal.test" in page.inner_text("#known")
 
 
+STORED_BY_VERSION_4 = """() => new Promise((done, failed) => {
+  // Both requests wait in one queue, so the worker cannot make a database of today between them.
+  indexedDB.deleteDatabase("eitr");
+  const opening = indexedDB.open("eitr", 4);
+  opening.onerror = () => failed(opening.error);
+  opening.onupgradeneeded = () => {
+    const answer = ["server", "task", "step"];
+    for (const [name, keyPath] of [["kept"], ["model"], ["pages", "page"], ["sent", ["server", "round"]],
+      ["hosts", "host"], ["lists", "name"], ["uses", "page"], ["answers", answer], ["seen", "host"], ["visits"]])
+      opening.result.createObjectStore(name, keyPath ? { keyPath } : {});
+  };
+  opening.onsuccess = () => {
+    const change = opening.result.transaction(["kept", "hosts"], "readwrite");
+    change.objectStore("kept").put({ asked: 1, classifying: true }, "settings");
+    const known = { host: "clinic.test", topic: 0, companies: ["Google"], time: 1, rule: 1, quietUntil: 0 };
+    change.objectStore("hosts").put(known);
+    change.oncomplete = () => { opening.result.close(); done(null) };
+  };
+})"""
 QUIET_FOR_EVER = """() => new Promise((done) => {
   const opening = indexedDB.open("eitr");
   opening.onsuccess = () => {

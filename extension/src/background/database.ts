@@ -7,7 +7,7 @@
 export type Store = "kept" | "model" | "pages" | "uses" | "sent" | "answers" | "hosts" | "seen" | "visits" | "lists";
 
 const NAME = "eitr";
-const VERSION = 4;
+const VERSION = 5;
 
 let opened: Promise<IDBDatabase> | null = null;
 
@@ -30,11 +30,15 @@ function open(): Promise<IDBDatabase> {
         request.transaction!.objectStore("kept").delete("outbox");
       }
       if (oldVersion < 3) database.createObjectStore("answers", { keyPath: ["server", "task", "step"] });
-      // Earlier versions remembered a host for one page.
-      request.transaction!.objectStore("hosts").clear();
-      // What was seen of each host, and which companies were on which sensitive pages.
-      database.createObjectStore("seen", { keyPath: "host" });
-      database.createObjectStore("visits", { autoIncrement: true });
+      if (oldVersion < 4) {
+        // Earlier versions remembered a host for one page.
+        request.transaction!.objectStore("hosts").clear();
+        // What was seen of each host, and which companies were on which sensitive pages.
+        database.createObjectStore("seen", { keyPath: "host" });
+        database.createObjectStore("visits", { autoIncrement: true });
+      }
+      // What the person said of the pages of a host.
+      request.transaction!.objectStore("pages").createIndex("host", ["host", "label"]);
     };
     request.onsuccess = () => {
       // Another opening or a deletion must not wait for us.

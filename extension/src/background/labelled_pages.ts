@@ -1,10 +1,11 @@
 /**
  * The pages that the person judged themselves: what the browser learns from, here and, if the person contributes, for
  * the server. Of a page its words with their counts are
- * kept, and a salted hash of its address, so that a second opinion on the same page replaces the first; neither the
- * address nor the text.
+ * kept, and salted hashes of its address and its host: a second opinion on the same page replaces the first, and what
+ * was said of a page counts for warnings of its host. Neither the address nor the text is kept.
  */
 
+import { hostOf } from "./address";
 import { read, readKept, write } from "./database";
 import { saltedHash } from "./salted_hash";
 import type { TaskAnswer } from "./study/task_answers";
@@ -13,6 +14,8 @@ import type { WordCount } from "./word_counts";
 export interface LabelledWords {
   /** The salted hash of the address. */
   page: string;
+  /** The salted hash of its host; absent if it was stored by an earlier version, and of the page of a study's task. */
+  host?: string;
   label: number;
   words: WordCount[];
   /** The language of the page, on which the answer depends; absent if it was stored by an earlier version. */
@@ -36,15 +39,17 @@ const REVISION = "labels revision";
 /** Store what the person said of a page and, if it is the page of a task, their answer to it: both or none. */
 export async function labelPage(
   url: string,
-  said: Omit<LabelledWords, "page" | "time">,
+  said: Omit<LabelledWords, "page" | "host" | "time">,
   answer: TaskAnswer | null,
 ): Promise<void> {
   const page = await saltedHash(url);
+  // The person was asked to come to the page of a task: what they say of it says nothing of its host.
+  const host = said.study === undefined ? { host: await saltedHash(hostOf(url)) } : {};
   const oldest = (await labelledKeys()).length < MOST_PAGES ? [] : await pagesBeyond(page);
   await write(["pages", "answers", "kept"], (of) => {
     of("kept").put(crypto.randomUUID(), REVISION);
     if (answer !== null) of("answers").put(answer);
-    of("pages").put({ ...said, page, time: Date.now() } satisfies LabelledWords);
+    of("pages").put({ ...said, ...host, page, time: Date.now() } satisfies LabelledWords);
     for (const old of oldest) of("pages").delete(old.page);
   });
 }
@@ -91,6 +96,11 @@ export async function labelOf(url: string): Promise<number | null> {
 /** The same for the salted hash of an address. */
 export async function labelAt(page: string): Promise<number | null> {
   return (await read<LabelledWords | undefined>("pages", (store) => store.get(page)))?.label ?? null;
+}
+
+/** Whether the person chose a class for any page of a host, by the salted hash of its name. */
+export async function isLabelledOn(host: string, label: number): Promise<boolean> {
+  return (await read<number>("pages", (store) => store.index("host").count([host, label]))) > 0;
 }
 
 export function labelledPages(): Promise<LabelledWords[]> {

@@ -10,6 +10,7 @@ import { NON_SENSITIVE } from "../core/taxonomy";
 import { dayOf } from "../day";
 import { hostOf } from "./address";
 import { read, write } from "./database";
+import { isLabelledOn } from "./labelled_pages";
 import { saltedHash } from "./salted_hash";
 
 export interface SeenHost {
@@ -57,7 +58,8 @@ export function notePage(url: string, topic: number, companies: readonly string[
       front: isFront(url) ? topic : before.front,
       companies: [...known].slice(0, MOST_COMPANIES),
       quietUntil: before.quietUntil,
-      harmless: before.harmless,
+      // The person may have said so before the host was forgotten.
+      harmless: before.time > 0 ? before.harmless : await isLabelledOn(before.host, NON_SENSITIVE),
       time: Date.now(),
     };
     if (isNew(before, after)) await store(after);

@@ -15,7 +15,7 @@ import { mayRead, type Settings } from "../settings";
 import { hostOf, pageAddress } from "./address";
 import { mayBlock } from "./blocking/may_block";
 import { currentDocument, documentsLoaded, openTabs } from "./documents";
-import { labelAt, labelledKeys } from "./labelled_pages";
+import { isLabelledOn, labelAt, labelledKeys } from "./labelled_pages";
 import { noteHost, type RememberedHost, rememberedHosts, rememberHost } from "./remembered_hosts";
 import { knownPage, noteSeen, type SeenHost, seenHost, seenOf } from "./seen_hosts";
 import { settings } from "./settings_store";
@@ -219,9 +219,10 @@ export async function continueTo({ target, host }: WarningView, quiet: Quiet): P
  * what is known of the host now.
  */
 export async function updateHarmless(host: string): Promise<SeenHost> {
-  const labels = await Promise.all((await seenOf(host, await labelledKeys())).map(labelAt));
-  const harmless = labels.includes(NON_SENSITIVE);
   const before = await seenHost(host);
+  // Earlier versions did not store the host with what was said: then its latest pages tell.
+  const labels = await Promise.all((await seenOf(host, await labelledKeys())).map(labelAt));
+  const harmless = labels.includes(NON_SENSITIVE) || (await isLabelledOn(before.host, NON_SENSITIVE));
   if (before.quietUntil === Number.MAX_SAFE_INTEGER) await note(host, { harmless, quietUntil: 0 });
   else if (harmless !== (before.harmless === true)) await note(host, { harmless });
   return seenHost(host);
