@@ -81,6 +81,7 @@ let seen: typeof import("../src/background/seen_hosts");
 beforeEach(async () => {
   for (const known of [fake.rules, fake.stores, fake.held]) known.clear();
   vi.stubGlobal("self", { location: { origin: "chrome-extension://eitr" } });
+  vi.restoreAllMocks();
   vi.resetModules();
   warnings = await import("../src/background/warnings");
   hosts = await import("../src/background/remembered_hosts");
@@ -182,4 +183,16 @@ test("what the person says of the page of a task does not count for its host", a
   await sayHarmless(CLINIC, { server: "https://server.test", slug: "study", task: 1, uses: 2 });
   await seeOthers(3);
   expect(fake.rules.size).toBe(1);
+});
+
+test("a rule that the browser refuses does not keep another from being removed", async () => {
+  await remember("clinic.test");
+  const { updateDynamicRules: update } = fake.browser.declarativeNetRequest;
+  vi.spyOn(fake.browser.declarativeNetRequest, "updateDynamicRules").mockImplementation(async (change) => {
+    if (change.addRules?.length) throw new Error("refused");
+    await update(change);
+  });
+  await expect(remember("hospital.test")).rejects.toThrow("refused");
+  await expect(sayHarmless(CLINIC)).rejects.toThrow("refused");
+  expect(fake.rules.size).toBe(0);
 });

@@ -238,6 +238,19 @@ def test_what_earlier_versions_noted_in_another_way_traps_nobody(agreed, site):
     assert warned_in(agreed, page, address)
 
 
+def test_a_name_that_fitted_into_a_rule_of_an_earlier_version_stops_no_change_of_rules(agreed, site):
+    page, address, _ = seen_and_left(agreed, site, "clinic.test")
+    agreed.desk.evaluate(STORED_WITH_A_LONG_NAME)
+    agreed.kill_worker()
+    agreed.worker_has_finished()
+    ask = agreed.asking("options")
+    ask({"kind": "change", "settings": {"unwarnedSites": ["clinic.test"]}})
+    assert redirections(agreed) == []
+    assert not warned_in(agreed, page, address)
+    page, address, _ = seen_and_left(agreed, site, "hospital.test")
+    assert warned_in(agreed, page, address)
+
+
 def test_who_undoes_what_an_earlier_version_noted_of_a_portal_is_asked_again(agreed, site):
     page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
     article = site.put("portal.test", "/one", tracked(site, HEALTH))
@@ -299,6 +312,17 @@ STORED_WITH_A_DOT = """() => new Promise((done) => {
     change.oncomplete = () => { opening.result.close(); done(null) };
   };
 })"""
+STORED_WITH_A_LONG_NAME = """() => new Promise((done) => {
+  const opening = indexedDB.open("eitr");
+  opening.onsuccess = () => {
+    const change = opening.result.transaction("hosts", "readwrite");
+    const store = change.objectStore("hosts");
+    store.get("clinic.test").onsuccess = ({ target }) =>
+      store.put({ ...target.result, host: `${"a".repeat(60)}.${"b".repeat(13)}.test`, rule: 2 });
+    change.oncomplete = () => { opening.result.close(); done(null) };
+  };
+})"""
+"""One of 79 letters: the pattern of earlier versions was shorter."""
 OLD_PATTERN = """async () => {
   const [rule] = (await chrome.declarativeNetRequest.getDynamicRules()).filter(({ action }) => action.redirect);
   const regexFilter = rule.condition.regexFilter.replace("[.]?", "");

@@ -131,15 +131,23 @@ async function sync(): Promise<void> {
   const wanted = hosts.filter((known) => hasRule(choices, known));
   const present = await browser.declarativeNetRequest.getDynamicRules();
   const patterns = new Map(present.map(({ id, condition }) => [id, condition.regexFilter]));
-  // Also those that an earlier version wrote in another way.
-  const missing = wanted.filter(({ host, rule }) => patterns.get(rule) !== pattern(host));
-  const staying = new Set(wanted.filter((known) => !missing.includes(known)).map(({ rule }) => rule));
+  // Also those that an earlier version wrote in another way; its pattern was shorter, and longer names did fit.
+  const changed = wanted.filter(({ host, rule }) => patterns.get(rule) !== pattern(host));
+  const fits = await Promise.all(changed.map(({ host }) => takesRuleFor(host)));
+  const missing = changed.filter((_, place) => fits[place]);
+  const staying = new Set(wanted.filter((known) => !changed.includes(known)).map(({ rule }) => rule));
   const removeRuleIds = [...ourRules(present)].filter((id) => !staying.has(id));
   await syncAlarm(hosts);
   if (missing.length === 0 && removeRuleIds.length === 0) return;
   // First the exceptions: visits under way are not interrupted.
   if (missing.length > 0) await allowShown(missing);
-  await browser.declarativeNetRequest.updateDynamicRules({ addRules: missing.map(redirection), removeRuleIds });
+  try {
+    await browser.declarativeNetRequest.updateDynamicRules({ addRules: missing.map(redirection), removeRuleIds });
+  } catch (error) {
+    // All or nothing: a rule that is refused must not keep those that nobody wants.
+    await browser.declarativeNetRequest.updateDynamicRules({ removeRuleIds });
+    throw error;
+  }
 }
 
 /** Wake up when the first of the days is over for which the person did not want to be asked. */
