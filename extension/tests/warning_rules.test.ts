@@ -33,6 +33,7 @@ const fake = vi.hoisted(() => {
   };
   const browser = {
     alarms: { clear: async () => true },
+    storage: { session: { get: async () => ({}) } },
     tabs: { query: async () => [] },
     declarativeNetRequest: {
       isRegexSupported: async () => {

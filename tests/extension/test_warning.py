@@ -398,6 +398,24 @@ def test_a_visit_that_begins_in_a_pause_is_not_interrupted_when_the_pause_ends(a
     assert warned_in(agreed, page, address)
 
 
+@pytest.mark.parametrize("killed", [False, True], ids=["", "and the worker is killed"])
+def test_a_visit_that_ends_in_a_pause_is_over_when_the_pause_ends(agreed, site, killed):
+    page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
+    page.goto(address)
+    page.wait_for_selector("#continue:visible")
+    page.click("#continue")
+    page.wait_for_url(address)
+    agreed.wait_until_read(page)
+    ask = agreed.asking("popup")
+    ask({"kind": "pause", "tab": -1, "minutes": 60})
+    page.goto(elsewhere)
+    if killed:
+        agreed.kill_worker()
+    ask({"kind": "pause", "tab": -1, "minutes": 0})
+    assert len(redirections(agreed)) == 1
+    assert warned_in(agreed, page, address)
+
+
 def test_a_visit_is_not_interrupted_when_the_day_without_questions_ends(agreed, site):
     page, address, elsewhere = seen_and_left(agreed, site, "clinic.test")
     following = site.put("clinic.test", "/next", tracked(site, HEALTH))

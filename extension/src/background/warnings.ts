@@ -260,14 +260,14 @@ async function endContinue(host: string): Promise<boolean> {
   return true;
 }
 
-/** Allow the hosts that tabs show. */
+/** Allow those of some hosts that tabs show, and no others. */
 async function allowShown(hosts: RememberedHost[]): Promise<void> {
   const shown = await shownIn(hosts);
-  if (shown.length === 0) return;
-  await allow(shown);
-  // A tab may have left its host before there was an exception to end.
-  const staying = await shownIn(shown);
-  const removeRuleIds = shown.filter((known) => !staying.includes(known)).map(({ rule }) => rule);
+  if (shown.length > 0) await allow(shown);
+  // A tab may have left its host before there was an exception to end, or in a pause, in which nobody ends them.
+  const [staying, continued] = [await shownIn(shown), await continuedHosts()];
+  const over = hosts.filter((known) => !staying.includes(known) && !continued.has(known.host));
+  const removeRuleIds = over.map(({ rule }) => rule);
   if (removeRuleIds.length > 0) await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
 }
 
