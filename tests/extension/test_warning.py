@@ -546,6 +546,34 @@ def test_a_first_visit_is_not_interrupted_by_what_is_learned_on_it(agreed, site)
     assert page.url == article
 
 
+HOLD_ARRIVALS = """() => {
+  const mayGoOn = new Promise((done) => { self.goOn = done; });
+  const get = chrome.storage.session.get.bind(chrome.storage.session);
+  chrome.storage.session.get = async (key) => {
+    if (key === "continued") await mayGoOn;
+    return get(key);
+  };
+}"""
+"""Let the worker look whether to warn of a page only when it is told to go on."""
+
+
+def test_who_has_left_a_page_is_not_led_to_the_warning_of_it(agreed, site):
+    page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
+    article = site.put("portal.test", "/one", tracked(site, HEALTH))
+    visit(agreed, page, article)
+    visit(agreed, page, elsewhere)
+    worker = agreed.worker_is_ready()
+    worker.evaluate(HOLD_ARRIVALS)
+    for address in (article, elsewhere):
+        page.goto(address)
+        agreed.wait_until_read(page)
+    worker.evaluate("self.goOn()")
+    agreed.worker_has_finished()
+    assert page.url == elsewhere
+    page.goto(article, wait_until="commit")
+    page.wait_for_url(re.compile(r"warning\.html\?late"))
+
+
 def test_a_football_page_of_a_portal_is_not_stopped_because_of_an_article(agreed, site):
     page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
     articles = [site.put("portal.test", f"/article/{place}", tracked(site, HEALTH)) for place in range(2)]

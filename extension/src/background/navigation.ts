@@ -80,7 +80,7 @@ async function onCommitted(details: Committed): Promise<void> {
   if (task !== undefined) seen.task = task;
   await updateEffects(seen);
   const asked = back || details.transitionType === "form_submit" || (await taskOf(seen)) !== null;
-  await arrived(tabId, details.url, !asked, (await known) !== null);
+  await arrived(seen, details.url, !asked, (await known) !== null);
   await endVisits();
 }
 

@@ -14,7 +14,7 @@ import type { Quiet, WarningView } from "../messages";
 import { mayRead, type Settings } from "../settings";
 import { hostOf, pageAddress } from "./address";
 import { mayBlock } from "./blocking/may_block";
-import { currentDocument, documentsLoaded, openTabs } from "./documents";
+import { currentDocument, documentsLoaded, openTabs, type SeenDocument } from "./documents";
 import { isLabelledOn, labelAt, labelledKeys } from "./labelled_pages";
 import { noteHost, type RememberedHost, rememberedHosts, rememberHost } from "./remembered_hosts";
 import { knownPage, noteSeen, type SeenHost, seenHost, seenOf } from "./seen_hosts";
@@ -84,7 +84,12 @@ export function isOpen(host: string): boolean {
  * answers, what comes back from history, forms, nor single pages. What the person did not ask for is led to the warning
  * after all; the others are on a visit. `isKnown`: the page was known when the visit to its host began.
  */
-export async function arrived(tab: number, address: string, toBeAsked: boolean, isKnown: boolean): Promise<void> {
+export async function arrived(
+  seen: SeenDocument,
+  address: string,
+  toBeAsked: boolean,
+  isKnown: boolean,
+): Promise<void> {
   const host = hostOf(address);
   if (host === "") return;
   const continued = await endContinue(host);
@@ -96,8 +101,10 @@ export async function arrived(tab: number, address: string, toBeAsked: boolean, 
     if (ourRules(await rules.getSessionRules()).has(known.rule)) return;
     if (!toBeAsked) return allow([known]);
   } else if (!toBeAsked || !isKnown || continued) return;
+  // Meanwhile the tab may have gone elsewhere.
+  if (currentDocument(seen.tab) !== seen) return;
   // Not from within the page: its script would be told where it leads, and could stay.
-  await browser.tabs.update(tab, { url: `${warningPage()}?late#${address}` });
+  await browser.tabs.update(seen.tab, { url: `${warningPage()}?late#${address}` });
 }
 
 let queue: Promise<unknown> = Promise.resolve();
