@@ -32,7 +32,7 @@ const fake = vi.hoisted(() => {
     };
   };
   const browser = {
-    alarms: { clear: async () => true },
+    alarms: { clear: async () => true, create: async () => undefined },
     storage: { session: { get: async () => ({}) } },
     tabs: { query: async () => [] },
     declarativeNetRequest: {
@@ -83,11 +83,16 @@ beforeEach(async () => {
   for (const known of [fake.rules, fake.stores, fake.held]) known.clear();
   vi.stubGlobal("self", { location: { origin: "chrome-extension://eitr" } });
   vi.restoreAllMocks();
+  await startWorker();
+});
+
+/** Begin with nothing in memory, as a worker does. */
+async function startWorker(): Promise<void> {
   vi.resetModules();
   warnings = await import("../src/background/warnings");
   hosts = await import("../src/background/remembered_hosts");
   seen = await import("../src/background/seen_hosts");
-});
+}
 
 /** Hold something back once it is `reached`, until it is let go. */
 function hold(name: string): { reached: Promise<void>; letGo: () => void } {
@@ -195,5 +200,13 @@ test("a rule that the browser refuses does not keep another from being removed",
   });
   await expect(remember("hospital.test")).rejects.toThrow("refused");
   await expect(sayHarmless(CLINIC)).rejects.toThrow("refused");
+  expect(fake.rules.size).toBe(0);
+});
+
+test("who does not want to be asked for a day is not, also if the worker was killed when half of it was noted", async () => {
+  await remember("clinic.test");
+  await seen.noteSeen("clinic.test", { quietUntil: Date.now() + 60_000 });
+  await startWorker();
+  await remember("clinic.test");
   expect(fake.rules.size).toBe(0);
 });

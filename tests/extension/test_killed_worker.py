@@ -32,6 +32,8 @@ COMING_LATE = [Step("set", "static.criteo.net", "after"), *both("write", "visits
 """Not before the request is stored: what nobody has kept yet is lost with the worker."""
 SAYING = [Step("write", "pages", "after"), *both("set", '"label":'), *both("write", "seen"), *both("write", "hosts")]
 """Not before the word is stored: then the popup says that it did not work."""
+NO_QUESTIONS = [Step("write", "seen", "after"), *both("write", "hosts")]
+"""Not before anything is stored: the page that asks goes on without it."""
 LEARNING = [*both("write", "pages"), *both("write", "model"), *both("set", "sibling.test")]
 
 
@@ -175,6 +177,26 @@ def test_who_said_that_a_page_is_not_sensitive_is_not_asked_before_it(agreed, si
     until(lambda: len(redirections(agreed)) == 1, what="the rule")
     say_and_kill(agreed, page, step, kind="label", label=NON_SENSITIVE)
     until(lambda: agreed.view(page)["label"] == NON_SENSITIVE, what="the label")
+    until(lambda: redirections(agreed) == [], what="the end of the rule")
+    visit(agreed, page, elsewhere)
+    assert not warned_in(agreed, page, address)
+
+
+@everyday(NO_QUESTIONS, 1)
+def test_who_does_not_want_to_be_asked_for_a_day_is_not(agreed, site, step):
+    page, elsewhere = agreed.context.new_page(), site.put("match.test", "/", FOOTBALL)
+    address = site.put("clinic.test", "/", tracked(site, HEALTH))
+    visit(agreed, page, address)
+    until(lambda: len(redirections(agreed)) == 1, what="the rule")
+    visit(agreed, page, elsewhere)
+    assert warned_in(agreed, page, address)
+    page.wait_for_selector("#continue:visible")
+    page.select_option("#quiet", "day")
+    stop_at(agreed, step)
+    page.click("#continue")
+    kill_stopped(agreed)
+    page.wait_for_url(address)
+    agreed.wait_until_read(page)
     until(lambda: redirections(agreed) == [], what="the end of the rule")
     visit(agreed, page, elsewhere)
     assert not warned_in(agreed, page, address)

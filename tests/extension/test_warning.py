@@ -370,10 +370,14 @@ def test_who_does_not_want_to_be_asked_for_a_day_is_asked_after_it(agreed, site)
 DAY_OVER = """() => new Promise((done) => {
   const opening = indexedDB.open("eitr");
   opening.onsuccess = () => {
-    const store = opening.result.transaction("hosts", "readwrite").objectStore("hosts");
-    store.get("clinic.test").onsuccess = ({ target }) => {
-      store.put({ ...target.result, quietUntil: 1 }).onsuccess = () => { opening.result.close(); done(null) };
-    };
+    const change = opening.result.transaction(["hosts", "seen"], "readwrite");
+    for (const name of ["hosts", "seen"]) {
+      const store = change.objectStore(name);
+      store.getAll().onsuccess = ({ target }) => {
+        for (const known of target.result) store.put({ ...known, quietUntil: 1 });
+      };
+    }
+    change.oncomplete = () => { opening.result.close(); done(null) };
   };
 })"""
 

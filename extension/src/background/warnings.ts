@@ -50,6 +50,8 @@ export async function remember(host: string, topic: number, seen: SeenHost): Pro
     before?.topic === topic &&
     dayOf(before.time) === dayOf(Date.now()) &&
     (before.harmless ?? false) === (harmless ?? false) &&
+    // A worker that was killed may have noted it of what was seen and no more.
+    before.quietUntil === quietUntil &&
     companies.every((company) => before.companies.includes(company));
   if (same || (before === undefined && !(await takesRuleFor(host)))) return;
   const oldest = await rememberHost({ host, topic, companies, quietUntil, harmless }, MOST_HOSTS);
