@@ -166,12 +166,18 @@ function hosts(value: unknown): string[] | undefined {
   return [...new Set(good)].slice(-MOST_SITES);
 }
 
+/** Whether the clock is wrong now: it shows a time before the person answered the questions of the welcome page. */
+export function isClockBehind({ asked }: Settings, now = Date.now()): boolean {
+  return now < asked;
+}
+
 /**
  * Whether EITR rests: until the pause ends, nothing is read, shown, warned of, blocked or noted. A pause that would last
- * longer than any that can be chosen began while the clock was wrong, and is over.
+ * longer than any that can be chosen began while the clock was wrong, and is over; unless the clock is wrong now.
  */
-export function isResting({ pausedUntil }: Settings, now = Date.now()): boolean {
-  return pausedUntil > now && pausedUntil - now <= LONGEST_PAUSE_MS;
+export function isResting(choices: Settings, now = Date.now()): boolean {
+  const left = choices.pausedUntil - now;
+  return left > 0 && (left <= LONGEST_PAUSE_MS || isClockBehind(choices, now));
 }
 
 /** Whether pages may be read now: the person agreed, and EITR does not rest. */

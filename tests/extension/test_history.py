@@ -37,6 +37,7 @@ CLEAR = """() => new Promise((done) => {
   };
 })"""
 ASK = "(message) => chrome.runtime.sendMessage(message)"
+DAY_MS = 86_400_000
 MOST_VISITS = 10_000
 MOST_OF_A_SITE_IN_A_DAY = 200
 
@@ -306,6 +307,16 @@ def test_days_after_tomorrow_are_deleted_because_nobody_knows_how_old_they_are(n
     store(noting, [days_ago(-400), days_ago(-2), days_ago(-1), days_ago(0)])
     assert [note["day"] for note in view(noting)["visits"]] == [days_ago(0), days_ago(-1)]
     assert len(notes(noting)) == 2
+
+
+def test_no_day_is_deleted_because_the_clock_is_behind(noting, clinic):
+    store(noting, [days_ago(-400), days_ago(-2), days_ago(0)])
+    answered = {"asked": noting.desk.evaluate("Date.now()") + 401 * DAY_MS}
+    # As if the clock had been put back by more than a year since the person agreed.
+    noting.asking("options")({"kind": "change", "settings": answered})
+    visit(noting, clinic)
+    days = [days_ago(0), days_ago(0), days_ago(-2), days_ago(-400)]
+    assert [note["day"] for note in view(noting)["visits"]] == days
 
 
 def test_the_time_they_are_kept_can_be_changed_on_the_page(noting):

@@ -121,6 +121,22 @@ def test_a_pause_that_began_while_the_clock_was_wrong_is_over(agreed, site):
     agreed.wait_for_badge(page, "H")
 
 
+def test_a_pause_does_not_end_because_the_clock_is_behind(agreed, site):
+    page = agreed.context.new_page()
+    page.goto(site.put("clinic.test", "/", tracked(site, HEALTH)))
+    agreed.wait_for_badge(page, "H2")
+    pause(agreed, 60)
+    # As if the clock had been put back by more than a year since the person agreed and paused.
+    put_back = 400 * 24 * HOUR_MS
+    answered = {"asked": agreed.desk.evaluate("Date.now()") + put_back}
+    agreed.asking("options")({"kind": "change", "settings": answered})
+    set_end_of_pause(agreed, put_back + HOUR_MS)
+    agreed.kill_worker()
+    agreed.worker_has_finished()
+    assert is_paused(agreed)
+    assert (agreed.badge(page), agreed.view(page)["state"]) == ("II", "paused")
+
+
 def test_an_alarm_that_comes_too_early_ends_nothing(agreed):
     pause(agreed, 60)
     worker = agreed.worker_is_ready()

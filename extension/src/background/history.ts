@@ -10,7 +10,7 @@ import { NON_SENSITIVE } from "../core/taxonomy";
 import { siteOf } from "../core/trackers";
 import { dayOf, daysLater } from "../day";
 import type { HistoryView, Presence, Visit } from "../messages";
-import { mayRead } from "../settings";
+import { isClockBehind, mayRead, type Settings } from "../settings";
 import { hostOf } from "./address";
 import { read, write } from "./database";
 import { type NotedVisit, reachedHosts, type SeenDocument, saveDocuments, saveSoon } from "./documents";
@@ -95,7 +95,7 @@ async function update(seen: SeenDocument, visit: NotedVisit, topic: number, pres
   const came = present.filter(({ company }) => !before.has(company));
   const went = [...before].filter((company) => !after.has(company));
   if (came.length === 0 && went.length === 0 && topic === visit.topic) return;
-  const { historyDays } = await settings();
+  const choices = await settings();
   await write(["visits"], (of) => {
     const store = of("visits");
     const put = (companies: Presence[]) => {
@@ -108,7 +108,7 @@ async function update(seen: SeenDocument, visit: NotedVisit, topic: number, pres
       onResult<Visit | undefined>(store.get(visit.key), (noted) => {
         if (noted !== undefined) put([...noted.companies.filter(({ company }) => !went.includes(company)), ...came]);
       });
-    prune(store, historyDays);
+    prune(store, choices);
   });
   visit.topic = topic;
   visit.companies = [...after];
@@ -125,8 +125,8 @@ async function withdraw(seen: SeenDocument): Promise<void> {
   saveSoon(seen);
 }
 
-function prune(store: IDBObjectStore, days: number): void {
-  for (const keys of expired(days)) store.delete(keys);
+function prune(store: IDBObjectStore, choices: Settings): void {
+  for (const keys of expired(choices)) store.delete(keys);
   onResult<number>(store.count(), (count) => {
     let excess = count - MOST_VISITS;
     if (excess <= 0) return;
@@ -141,19 +141,21 @@ function prune(store: IDBObjectStore, days: number): void {
 
 /**
  * The keys of all days but today and those before it that make up the number. Days after tomorrow were noted while the
- * clock was wrong, and nobody knows how old they are; tomorrow may be today where the person was.
+ * clock was wrong, and nobody knows how old they are; tomorrow may be today where the person was. If the clock is wrong
+ * now, they may be right.
  */
-function expired(days: number): IDBKeyRange[] {
+function expired(choices: Settings): IDBKeyRange[] {
   const today = dayOf(Date.now());
-  return [IDBKeyRange.upperBound([daysLater(today, 1 - days)]), IDBKeyRange.lowerBound([daysLater(today, 2)])];
+  const past = IDBKeyRange.upperBound([daysLater(today, 1 - choices.historyDays)]);
+  return isClockBehind(choices) ? [past] : [past, IDBKeyRange.lowerBound([daysLater(today, 2)])];
 }
 
 /** Delete what is older than it may be. */
 export async function pruneVisits(): Promise<void> {
-  const { historyDays } = await settings();
-  const found = expired(historyDays).map((keys) => read<number>("visits", (store) => store.count(keys)));
+  const choices = await settings();
+  const found = expired(choices).map((keys) => read<number>("visits", (store) => store.count(keys)));
   if ((await Promise.all(found)).some((count) => count > 0))
-    await write(["visits"], (of) => prune(of("visits"), historyDays));
+    await write(["visits"], (of) => prune(of("visits"), choices));
 }
 
 /** Delete notes; all of them, if nothing is named. */
