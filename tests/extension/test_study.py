@@ -354,6 +354,55 @@ def test_a_task_without_a_usable_address_is_broken_and_the_others_go_on(person, 
     assert len(study.told) == 1
 
 
+def test_nothing_is_reported_of_the_tasks_of_a_closed_study(person, study):
+    study.facts["status"] = "closed"
+    study.tasks[0]["url"] = "http://256.256.256.256/"
+    for _ in range(2):
+        sync(person)
+    assert (study.told, sent(person)) == ([], [])
+
+
+def test_a_server_that_always_has_other_broken_tasks_is_not_told_without_end(person, server, study):
+    person.desk.evaluate(STORE_BROKEN, [server.address, 999])
+    for first in (1001, 2001):
+        study.tasks = [{"id": first + place, "position": place, "url": "x", "state": "open"} for place in range(1, 4)]
+        sync(person)
+    sync(person)
+    assert [one for one in server.asked if one.startswith("PUT")] == ["PUT /api/v2/tasks/1002"]
+    assert len(sent(person)) == 1000
+
+
+def test_the_list_of_answers_is_not_read_for_each_that_is_sent(person, study):
+    study.tasks = [{"id": place, "position": place, "url": "x", "state": "open"} for place in range(1, 11)]
+    sync(person)
+    person.worker_is_ready().evaluate(COUNT_LISTS)
+    sync(person)
+    assert len(study.told) == 10
+    assert person.worker_is_ready().evaluate("self.lists") < 5
+
+
+STORE_BROKEN = """([server, count]) => new Promise((done, failed) => {
+  const opening = indexedDB.open("eitr");
+  opening.onsuccess = () => {
+    const change = opening.result.transaction("answers", "readwrite");
+    for (let task = 1; task <= count; task += 1) {
+      const answer = { server, task, number: 1, step: "ended", state: "broken", time: task, outcome: "taken" };
+      change.objectStore("answers").put(answer);
+    }
+    change.oncomplete = () => { opening.result.close(); done(null) };
+    change.onabort = () => failed(change.error);
+  };
+})"""
+COUNT_LISTS = """() => {
+  self.lists = 0;
+  const { getAll } = IDBObjectStore.prototype;
+  IDBObjectStore.prototype.getAll = function (...which) {
+    if (this.name === "answers") self.lists += 1;
+    return getAll.apply(this, which);
+  };
+}"""
+
+
 def failed_tab(extension: Extension) -> int | None:
     return extension.desk.evaluate(
         """async () => (await chrome.tabs.query({})).find(({ url, title, status }) =>

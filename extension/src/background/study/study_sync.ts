@@ -18,6 +18,8 @@ import { dropStudy, type KnownStudy, knownStudy, leftServer, storeStudy } from "
 import { answerTo, settleAnswer, storeAnswer, type TaskAnswer, taskAnswers } from "./task_answers";
 
 const LARGEST_LIST = 8 << 20;
+/** If so many tasks of a server were reported as broken, only the person reports more. */
+const MOST_BROKEN = 1000;
 const CONTACT = "study contact";
 
 /** How it went the last time: `last` is the key of a sentence, empty if there is a study. */
@@ -111,10 +113,14 @@ async function sendAnswers(server: Server, participant: Participant): Promise<vo
   const unsent = ({ server: to, outcome, dropped }: TaskAnswer) =>
     to === server.address && (outcome === "waiting" || outcome === "unknown") && dropped !== true;
   for (;;) {
-    const answer = (await taskAnswers()).find(unsent);
-    if (answer === undefined) return;
-    server.stop.throwIfAborted();
-    await sendAnswer(server, participant, answer);
+    const waiting = (await taskAnswers()).filter(unsent);
+    if (waiting.length === 0) return;
+    for (const { server: to, task, step } of waiting) {
+      server.stop.throwIfAborted();
+      // The person may have given another answer while those before it were sent.
+      const answer = await answerTo(to, task, step);
+      if (answer !== undefined) await sendAnswer(server, participant, answer);
+    }
   }
 }
 
@@ -150,11 +156,18 @@ async function fetchStudy(server: Server, participant: Participant): Promise<Kno
   return known;
 }
 
-/** Tasks without a usable address are broken: the next turn says so to the server, which has others in their place. */
-async function reportUnusable({ server, tasks }: KnownStudy): Promise<void> {
+/**
+ * Tasks without a usable address are broken: the next turn says so to the server, which has others in their place. Not
+ * without end, if all that it ever has are broken.
+ */
+async function reportUnusable({ server, study, tasks }: KnownStudy): Promise<void> {
+  if (!study.open || tasks.every(({ url, state }) => url !== null || state !== "open")) return;
+  let broken = (await taskAnswers()).filter((answer) => answer.server === server && answer.state === "broken").length;
   for (const [place, { id, url, state }] of tasks.entries()) {
+    if (broken >= MOST_BROKEN) return;
     if (url !== null || state !== "open" || (await answerTo(server, id, "ended")) !== undefined) continue;
     const said = { server, task: id, number: place + 1, step: "ended", state: "broken" } as const;
     await storeAnswer({ ...said, time: Date.now(), outcome: "waiting" });
+    broken += 1;
   }
 }
