@@ -11,6 +11,7 @@ type Rule = chrome.declarativeNetRequest.Rule;
 /** The browser and the database as far as the rules need them. What is in `held` is not done until it is let go. */
 const fake = vi.hoisted(() => {
   const rules = new Map<number, Rule>();
+  const exceptions = new Map<number, Rule>();
   const stores = new Map<string, Map<unknown, Values>>();
   const held = new Map<string, () => Promise<void>>();
   const done = async (name: string) => held.get(name)?.();
@@ -31,10 +32,16 @@ const fake = vi.hoisted(() => {
       count: () => values.size,
     };
   };
+  const change =
+    (present: Map<number, Rule>) =>
+    async ({ addRules = [], removeRuleIds = [] }: { addRules?: Rule[]; removeRuleIds?: number[] }) => {
+      for (const id of removeRuleIds) present.delete(id);
+      for (const rule of addRules) present.set(rule.id, rule);
+    };
   const browser = {
     alarms: { clear: async () => true, create: async () => undefined },
     storage: { session: { get: async () => ({}) } },
-    tabs: { query: async () => [] },
+    tabs: { query: async (): Promise<{ url: string }[]> => [] },
     declarativeNetRequest: {
       isRegexSupported: async () => {
         await done("isRegexSupported");
@@ -45,20 +52,12 @@ const fake = vi.hoisted(() => {
         await done("getDynamicRules");
         return present;
       },
-      updateDynamicRules: async ({
-        addRules = [],
-        removeRuleIds = [],
-      }: {
-        addRules?: Rule[];
-        removeRuleIds?: number[];
-      }) => {
-        for (const id of removeRuleIds) rules.delete(id);
-        for (const rule of addRules) rules.set(rule.id, rule);
-      },
-      updateSessionRules: async () => undefined,
+      getSessionRules: async () => [...exceptions.values()],
+      updateDynamicRules: change(rules),
+      updateSessionRules: change(exceptions),
     },
   };
-  return { browser, rules, stores, held, done, store };
+  return { browser, rules, exceptions, stores, held, done, store };
 });
 
 vi.mock("../src/browser", () => ({ browser: fake.browser }));
@@ -80,7 +79,7 @@ let hosts: typeof import("../src/background/remembered_hosts");
 let seen: typeof import("../src/background/seen_hosts");
 
 beforeEach(async () => {
-  for (const known of [fake.rules, fake.stores, fake.held]) known.clear();
+  for (const known of [fake.rules, fake.exceptions, fake.stores, fake.held]) known.clear();
   vi.stubGlobal("self", { location: { origin: "chrome-extension://eitr" } });
   vi.restoreAllMocks();
   await startWorker();
@@ -209,4 +208,16 @@ test("who does not want to be asked for a day is not, also if the worker was kil
   await startWorker();
   await remember("clinic.test");
   expect(fake.rules.size).toBe(0);
+});
+
+test("the exception of a host that is forgotten ends, also if another host has got its number", async () => {
+  vi.spyOn(fake.browser.tabs, "query").mockResolvedValue([{ url: CLINIC }]);
+  await remember("clinic.test");
+  const gone = await hosts.forgetHosts(() => true);
+  // A host without a rule: nobody tracks people there.
+  await warnings.remember("new.test", TOPIC, await seen.notePage("https://new.test/", TOPIC, []));
+  expect((await hosts.rememberedHosts()).get("new.test")?.rule).toBe(gone[0]!.rule);
+  expect(fake.exceptions.size).toBe(1);
+  await warnings.dropRules(gone);
+  expect(fake.exceptions.size).toBe(0);
 });

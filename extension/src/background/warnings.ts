@@ -121,11 +121,18 @@ function inTurn(work: () => Promise<void>): Promise<void> {
 /** Remove the rules of hosts that are forgotten; another host may have got the number of one meanwhile. */
 export function dropRules(gone: readonly RememberedHost[]): Promise<void> {
   return inTurn(async () => {
-    const taken = new Set([...(await rememberedHosts()).values()].map(({ rule }) => rule));
-    const removeRuleIds = gone.map(({ rule }) => rule).filter((rule) => !taken.has(rule));
-    if (removeRuleIds.length === 0) return;
-    await browser.declarativeNetRequest.updateDynamicRules({ removeRuleIds });
-    await browser.declarativeNetRequest.updateSessionRules({ removeRuleIds });
+    const { declarativeNetRequest: rules } = browser;
+    const known = await rememberedHosts();
+    const taken = new Set([...known.values()].map(({ rule }) => rule));
+    const free = gone.map(({ rule }) => rule).filter((rule) => !taken.has(rule));
+    if (free.length > 0) await rules.updateDynamicRules({ removeRuleIds: free });
+    // Under a number that is taken, the exception may still be that of the host that had it before; not if that host
+    // was noted again meanwhile.
+    const old = new Map(gone.map(({ host, rule }) => [rule, known.has(host) ? null : pattern(host)]));
+    const over = (await rules.getSessionRules()).filter(
+      ({ id, condition }) => free.includes(id) || old.get(id) === condition.regexFilter,
+    );
+    if (over.length > 0) await rules.updateSessionRules({ removeRuleIds: over.map(({ id }) => id) });
   });
 }
 
