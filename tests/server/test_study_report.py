@@ -29,7 +29,7 @@ EXPERTS = ("Ada Lovelace", "Grace Hopper", "Emmy Noether", "Lise Meitner")
 @pytest.fixture
 def scene(federation, tmp_path):
     """Eight people of whom seven let their labels be collected, four experts, and a round with reputations."""
-    found = StudyScene(tmp_path, federation)
+    found = StudyScene(tmp_path, federation, each=8)
     for number, person in enumerate(found.add_people(7, enrol=True)):
         found.label(person, wrong=2 if number == 0 else 0)
     (silent,) = found.add_people(1, collect=False, terms=False, enrol=True)
@@ -56,9 +56,9 @@ def test_the_numbers_are_those_of_the_study(found):
     assert (found.experts.kappa, found.experts.low, found.experts.high) == (1.0, 1.0, 1.0)
     assert len(found.expert_pairs) == 6
     assert found.participants.people == 7
-    assert found.participants.choices == 42
+    assert found.participants.choices == sum(page["labels"] for page in found.pages if page["labels"] != FEW) == 52
     assert 0.5 < found.participants.kappa < 1.0
-    assert found.with_truth["labels right"] == round(40 / 42, 4)
+    assert found.with_truth["labels right"] == round(50 / 52, 4)
     assert found.truth["agreed by the experts"] == found.truth["judged"] == 12
     assert found.majority == 0.5
     assert [one.version for one in found.versions] == [1, 2]
@@ -111,6 +111,26 @@ def test_sums_do_not_tell_what_one_person_chose_for_a_page(federation, scene, se
     right = sum(page[page["truth"]] for page in told if page["labels"])
     assert report.with_truth["labels right"] == right / 16
     assert report.people == analysis(replace(data, labels=labels | {"P4": labels["P1"]}), []).people
+
+
+def test_no_number_tells_what_two_people_chose_for_a_page(federation, scene):
+    """A third person has another page of few labels: not only one or two people gave all of these."""
+    data = study_data(federation.database, scene.services.register, SLUG)
+    labels = {f"P{place}": {page: NAMES[(page + place) % 6] for page in range(1, 5)} for place in range(1, 5)}
+    labels["P3"][6] = "politics"
+
+    def told(first, second):
+        chosen = labels | {"P1": labels["P1"] | {5: first}, "P2": labels["P2"] | {5: second}}
+        report = analysis(replace(data, labels=chosen), [])
+        assert report.pages[4]["labels"] == report.pages[5]["labels"] == FEW
+        return report
+
+    one, other = told("health", "health"), told("health", "religion")
+    assert one.participants.kappa is not None
+    assert (one.participants, one.people, one.with_truth) == (other.participants, other.people, other.with_truth)
+    assert {"what": "pages", "how many": 2, "reason": f"have {FEW} labels: these are in no number about all pages"} in (
+        one.exclusions
+    )
 
 
 def test_labels_of_one_or_two_people_are_not_told_as_those_of_all(federation, tmp_path):

@@ -130,16 +130,18 @@ def analysis(data: StudyData, models: Sequence[tuple[int, Classifier]]) -> Analy
 
 
 def _summed(data: StudyData) -> dict[str, dict[int, str]]:
-    """Return the labels that numbers about all pages are of.
+    """Return the labels that numbers about all pages are of: those that are also told page by page.
 
-    Pages with few labels are left out if one or two people gave all of these: what they chose there is not told page by
-    page, and would be what is left of a sum.
+    What is told of a page with few labels is that they are few. With them in a sum, or in Fleiss' kappa, anybody could
+    try all that these few may have chosen until the numbers fit.
     """
-    table = counts(list(data.labels.values()), len(data.pages))
-    few = {number for number, row in enumerate(table, 1) if 0 < row.sum() < FEWEST}
-    if not 0 < sum(not few.isdisjoint(mine) for mine in data.labels.values()) < FEWEST:
-        return data.labels
+    few = _with_few_labels(data)
     return {who: {page: label for page, label in mine.items() if page not in few} for who, mine in data.labels.items()}
+
+
+def _with_few_labels(data: StudyData) -> set[int]:
+    table = counts(list(data.labels.values()), len(data.pages))
+    return {number for number, row in enumerate(table, 1) if 0 < row.sum() < FEWEST}
 
 
 def suppressed(count: int) -> int | str:
@@ -199,8 +201,9 @@ def _people_counts(data: StudyData) -> tuple[dict[str, Any], dict[str, int | str
 
 
 def _median_minutes(data: StudyData) -> float | None:
+    """Return the median time to finish, to five minutes: of an odd number of people, it is the time of one of them."""
     minutes = data.monitor.median_minutes
-    return round(minutes, 1) if minutes is not None and data.monitor.finished >= FEWEST else None
+    return 5.0 * round(minutes / 5) if minutes is not None and data.monitor.finished >= FEWEST else None
 
 
 def _agreement(choices: dict[str, dict[int, str]], pages: int) -> Agreement | None:
@@ -338,8 +341,9 @@ def _exclusions(data: StudyData, judged: Sequence[StudiedPage], rest: Mapping[st
             ("people", rest["unfinished"], "did not end all tasks; what they labelled counts"),
             ("participants", count_range(data.muted), "were muted by the operator: their updates count for nothing"),
             ("participants", count_range(data.banned), "were banned by the operator"),
-            ("tasks", tasks.get("skipped", 0), "were skipped"),
-            ("tasks", tasks.get("broken", 0) + tasks.get("replaced", 0), "had a page that was broken"),
+            ("tasks", count_range(tasks.get("skipped", 0)), "were skipped"),
+            ("tasks", count_range(tasks.get("broken", 0) + tasks.get("replaced", 0)), "had a page that was broken"),
+            ("pages", len(_with_few_labels(data)), f"have {FEW} labels: these are in no number about all pages"),
             ("pages", without_truth, "have no ground truth: no version is judged by them"),
             (
                 "pages",
