@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import JSON, Connection, LargeBinary, String, func, inspect, select, text
+from sqlalchemy import JSON, Connection, LargeBinary, String, func, inspect, make_url, select, text
 
 from eitr.aggregation.fused.rule import SKETCH
 from eitr.aggregation.reputation_model import HISTORY
@@ -145,6 +145,33 @@ def test_postgresql_keeps_no_samples_of_what_belongs_to_people(postgres: str) ->
             "WHERE a.attstattarget = 0 AND a.attnum > 0 AND c.relkind = 'r'"
         )
         assert {tuple(row) for row in connection.execute(targets)} == _texts(tables)
+
+
+def test_an_operator_is_told_if_the_role_may_not_remove_statistics(
+    postgres: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = make_url(new_postgres_database(postgres))
+    role = f"guest_{address.database}"
+    owner = Database(address.render_as_string(hide_password=False))
+    schema.upgrade(owner)
+    with owner.engine.begin() as connection:
+        connection.execute(text(f"CREATE ROLE {role} LOGIN"))
+        connection.execute(text(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}"))
+        connection.execute(text("INSERT INTO rewrites (name, mark) VALUES ('pg_statistic', 'a'), ('of tomorrow', 'b')"))
+    guest = Database(address.set(username=role).render_as_string(hide_password=False))
+
+    def left() -> list[str]:
+        guest.purge()
+        with owner.reading() as session:
+            return list(session.scalars(select(RewriteRow.name)))
+
+    until(lambda: left() == ["of tomorrow"], what="a mark that a newer version made is all that is left")
+    assert "VACUUM FULL pg_statistic" in caplog.text
+    caplog.clear()
+    guest.purge()
+    assert "VACUUM" not in caplog.text, "it is said once"
+    for database in (guest, owner):
+        database.close()
 
 
 def _purged(database: Database) -> bool:

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, delete, event, make_url, select, text
+from sqlalchemy import Connection, Engine, create_engine, delete, event, make_url, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
@@ -206,8 +206,12 @@ class Database:
             connection.execute(text(f"SET lock_timeout = {round(PURGE_SECONDS * 1000)}"))
             try:
                 for name, mark in marks:
-                    table = name if name == STATISTICS else Base.metadata.tables[name].name
-                    connection.execute(text(f"VACUUM FULL {table}"))
+                    if name == STATISTICS:
+                        _rewrite_statistics(connection)
+                    elif name in Base.metadata.tables:
+                        connection.execute(text(f"VACUUM FULL {name}"))
+                    else:
+                        continue  # a mark of a newer version, which is for its processes
                     done = (RewriteRow.name == name, RewriteRow.mark == mark)
                     connection.execute(delete(RewriteRow).where(*done))
             finally:
@@ -243,6 +247,19 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+def _rewrite_statistics(connection: Connection) -> None:
+    """Write PostgreSQL's statistics anew; say so if this role may not, which is no error for PostgreSQL."""
+    file = text(f"SELECT pg_relation_filenode('{STATISTICS}')")
+    before = connection.scalar(file)
+    connection.execute(text(f"VACUUM FULL {STATISTICS}"))
+    if connection.scalar(file) == before:
+        log.warning(
+            "the statistics that PostgreSQL kept may still hold ids of people who left, and this server's role may not "
+            "remove them: let the owner of the database run `VACUUM FULL %s` in it, once",
+            STATISTICS,
+        )
 
 
 def _prepare(connection: Any, _record: Any) -> None:
