@@ -54,7 +54,10 @@ def page_address(url: str) -> str:
     path, query = quote(_without_dots(parts.path), safe=IN_PATHS), quote(parts.query, safe=IN_QUERIES)
     address = f"{parts.scheme}://{place}{path}" + (f"?{query}" if "?" in url else "")
     if len(address.encode()) > LONGEST_URL or len(host) > LONGEST_HOST:
-        raise InputError(f"has a url that is longer than {LONGEST_URL} bytes, or its host than {LONGEST_HOST}")
+        raise InputError(
+            f"has a url that is longer than {LONGEST_URL} bytes as browsers write it, with %XX for other letters, "
+            f"or its host than {LONGEST_HOST}"
+        )
     return address
 
 
