@@ -221,3 +221,12 @@ test("the exception of a host that is forgotten ends, also if another host has g
   await warnings.dropRules(gone);
   expect(fake.exceptions.size).toBe(0);
 });
+
+test("rules for tabs, which have no pattern, stay when hosts are forgotten", async () => {
+  const tabRule = { id: 3001, priority: 4, action: { type: "block" }, condition: { tabIds: [1] } };
+  await fake.browser.declarativeNetRequest.updateSessionRules({ addRules: [tabRule] } as never);
+  await warnings.dropRules([]);
+  await remember("clinic.test");
+  await warnings.dropRules(await hosts.forgetHosts(() => true));
+  expect([...fake.exceptions.keys()]).toEqual([3001]);
+});

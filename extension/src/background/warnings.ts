@@ -120,6 +120,7 @@ function inTurn(work: () => Promise<void>): Promise<void> {
 
 /** Remove the rules of hosts that are forgotten; another host may have got the number of one meanwhile. */
 export function dropRules(gone: readonly RememberedHost[]): Promise<void> {
+  if (gone.length === 0) return Promise.resolve();
   return inTurn(async () => {
     const { declarativeNetRequest: rules } = browser;
     const known = await rememberedHosts();
@@ -128,9 +129,9 @@ export function dropRules(gone: readonly RememberedHost[]): Promise<void> {
     if (free.length > 0) await rules.updateDynamicRules({ removeRuleIds: free });
     // Under a number that is taken, the exception may still be that of the host that had it before; not if that host
     // was noted again meanwhile.
-    const old = new Map(gone.map(({ host, rule }) => [rule, known.has(host) ? null : pattern(host)]));
+    const old = new Map(gone.flatMap(({ host, rule }) => (known.has(host) ? [] : [[rule, pattern(host)]])));
     const over = (await rules.getSessionRules()).filter(
-      ({ id, condition }) => free.includes(id) || old.get(id) === condition.regexFilter,
+      ({ id, condition }) => free.includes(id) || (old.has(id) && old.get(id) === condition.regexFilter),
     );
     if (over.length > 0) await rules.updateSessionRules({ removeRuleIds: over.map(({ id }) => id) });
   });
