@@ -416,7 +416,7 @@ def test_a_visit_that_ends_in_a_pause_is_over_when_the_pause_ends(agreed, site, 
     if killed:
         agreed.kill_worker()
     ask({"kind": "pause", "tab": -1, "minutes": 0})
-    assert len(redirections(agreed)) == 1
+    until(lambda: len(redirections(agreed)) == 1, what="the rule after the pause")
     assert warned_in(agreed, page, address)
 
 
