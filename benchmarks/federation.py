@@ -47,7 +47,6 @@ from benchmarks.federation_paper import PaperUpdates
 from benchmarks.federation_report import write_report
 from benchmarks.federation_server import Member, Server, document, running
 from benchmarks.server_process import ROOT
-from eitr.errors import InputError
 from eitr.model import predict
 
 DATA = Path(os.environ.get("EITR_DATA", ROOT.parent / "shared" / "data"))
@@ -424,7 +423,8 @@ def main() -> int:
     every = [one if given.share is None else replace(one, share=given.share) for one in trials()]
     chosen = [one for one in every if (only is None or one.finding in only) and given.match in one.title]
     if not chosen:
-        raise InputError("no trial has this finding and this title")
+        titles = "\n".join(f"  {one.finding}: {one.title}" for one in every)
+        sys.exit(f"error: no trial has this finding and this title; there are:\n{titles}")
     results: list[dict[str, Any]] = []
     for seed in range(given.seeds):
         bench = Bench(given.data_dir, seed, training)
