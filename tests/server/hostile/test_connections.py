@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -87,10 +88,15 @@ def test_others_are_answered_while_one_address_floods(few_descriptors: Running, 
 
 def test_who_has_too_many_connections_is_told(few_descriptors: Running) -> None:
     most = for_descriptors(DESCRIPTORS, "").of_address
-    with contextlib.ExitStack() as stack:
-        held = [stack.enter_context(connect(few_descriptors, FLOODING)) for _ in range(most + 1)]
-        answer = listen(held[-1]).answers[0]
-        assert (answer.status, problem(answer)) == (429, "too-many-requests")
+
+    def told() -> list[Any]:
+        with contextlib.ExitStack() as stack:
+            held = [stack.enter_context(connect(few_descriptors, FLOODING)) for _ in range(most + 1)]
+            return list(listen(held[-1]).answers)
+
+    # On a busy machine the first ones may be closed as idle before the last one comes.
+    answer = next(filter(None, (told() for _ in range(5))))[0]
+    assert (answer.status, problem(answer)) == (429, "too-many-requests")
     with connect(few_descriptors, FLOODING) as again:
         again.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         heard: Heard = listen(again)
